@@ -41,7 +41,7 @@ class ModelSettings(Section):
     shows which."""
     compiled: bool = True
     """Whether River's `ARFClassifier` and `HoeffdingTreeClassifier` run as arrays: with the same
-    numbers, many times faster."""
+    numbers, in less time."""
     shards: Annotated[int, Field(ge=1, le=100)] = 1
     """Replicas of the model. Each learns from every record and evaluates its share of the features.
     At most the number of features, groups and pairs."""
@@ -61,15 +61,15 @@ class ModelSettings(Section):
         return f"model.factory = {self.factory!r}" if self.factory else f"model.file = {self.file}"
 
     def make(self, **known: Any) -> Any:
-        """Return a new model, as arrays if they are compiled.
+        """Return a new model, as arrays if ``compiled`` is set.
 
         The factory gets those of the ``known`` arguments that it has parameters for; ``params``
         override them.
         """
-        return self.own(self._made(known))
+        return self.as_configured(self._made(known))
 
-    def own(self, model: Any) -> Any:
-        """Return a model as this pipeline runs it: as arrays, if it is compiled."""
+    def as_configured(self, model: Any) -> Any:
+        """Return a model as arrays if ``compiled`` is set, otherwise the model itself."""
         if not self.compiled:
             return model
         from fluxplain.forest import as_arrays  # noqa: PLC0415  loads River

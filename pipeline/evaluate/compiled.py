@@ -16,8 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """Return the function, compiled when it is first called."""
-    # error_model: a division by zero gives an infinity, as in NumPy
-    return cast(F, numba.njit(cache=True, error_model="numpy")(function)) if numba else function
+    return _compiled(function)
 
 
 def borrowing(function: F) -> F:
@@ -25,7 +24,14 @@ def borrowing(function: F) -> F:
 
     It counts no references to those that it is given, which can take longer than the computing.
     """
-    return cast(F, numba.njit(cache=True, error_model="numpy", _nrt=False)(function))
+    return _compiled(function, _nrt=False)
+
+
+def _compiled(function: F, **options: bool) -> F:
+    if not numba:
+        return function
+    # error_model: a division by zero gives an infinity, as in NumPy
+    return cast(F, numba.njit(cache=True, error_model="numpy", **options)(function))
 
 
 def inlined(function: F) -> F:

@@ -147,7 +147,7 @@ class Encoding:
             numbers = np.array([self.number(feature, value) for feature, value in x.items()])
         else:
             numbers = np.fromiter(x.values(), np.float64, len(x))
-        if int in layout[1] and not _are_exact(numbers) and self._has_large(x):
+        if int in layout[1] and not are_exact(numbers) and self._has_large(x):
             return self.observe(x)
         return Observed(x, features, numbers, self)
 
@@ -207,7 +207,7 @@ class Encoding:
         return len(self._codes) > known
 
 
-def _are_exact(numbers: Floats) -> bool:
+def are_exact(numbers: Floats) -> bool:
     """Return whether all numbers are surely below the limit of exact integers.
 
     It compares the root of their sum of squares only: False says that one may be above.

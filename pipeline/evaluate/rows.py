@@ -25,7 +25,10 @@ class AnswersRows(Protocol):
         ...
 
     def code(self, feature: str, value: Any) -> float:
-        """Return the number of a value: -1 for a category that was never learned, NaN for none."""
+        """Return the number of a value; -1 for a category that was never learned.
+
+        NaN if the value must be a number and is none.
+        """
         ...
 
 
@@ -49,9 +52,9 @@ class RowsEvaluator:
         return Table(tuple(map(plain_label, labels)), numbers)
 
     def _translated(self, inputs: Inputs) -> tuple[Floats | None, Floats]:
-        """Return the observation's numbers and the rows with the model's codes.
+        """Return the observation's numbers and the rows, with the model's codes.
 
-        Instead of the former None, if a number is none.
+        The former are None if a value of a numeric feature is no number.
         """
         observed, rows = inputs
         translated = np.vstack([observed.numbers, rows])

@@ -1,4 +1,4 @@
-"""River's forests as arrays: the same parameters and the same numbers, many times faster."""
+"""River's forests as arrays: the same parameters and numbers, in less time."""
 
 from typing import TYPE_CHECKING
 

@@ -15,10 +15,10 @@ from fluxplain.forest import learn
 from fluxplain.forest.ask import answer_forest
 from fluxplain.forest.compiled_model import CompiledModel, check, check_python
 from fluxplain.forest.from_objects import TreeReader, learn_names
-from fluxplain.forest.grove import Grove
 from fluxplain.forest.mersenne import put_state, state_of
 from fluxplain.forest.names import Layout, UnsupportedError
 from fluxplain.forest.to_objects import TreeWriter
+from fluxplain.forest.tree_arrays import TreeArrays
 
 _TREE = (
     "max_features",
@@ -42,7 +42,9 @@ _TREE = (
 )
 """Parameters of a tree of the forest."""
 
-_OURS = frozenset({"_made", "_mains", "_behind", "_spare", "_votes", "river", "reason", "_own_rng"})
+_OURS = frozenset(
+    {"_made", "_mains", "_backgrounds", "_spare", "_votes", "river", "reason", "_own_rng"}
+)
 
 
 class ARFClassifier(CompiledModel, forest.ARFClassifier):
@@ -67,15 +69,11 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
             found._read(model)
         return found
 
-    def to_river(self) -> forest.ARFClassifier:
-        """Return the model as River's own objects."""
-        return deepcopy(self._as_river())
-
     def learn_one(self, x: Mapping[Any, Any], y: Any, **_: Any) -> None:
         """Learn an observation as River's forest does."""
         if self._is_new:
             self._init_ensemble(sorted(x))
-        given = self._learnable(x, y)
+        given = self._taken(lambda arrays: arrays.encode_labelled(x, y))
         if given is None:
             self.river.learn_one(x, y)
         else:
@@ -86,36 +84,27 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         if self._is_new:
             self._init_ensemble(sorted(x))
             return {}
-        encoded = self._encoded(x)
+        encoded = self._taken(lambda arrays: arrays.encode(x))
         if encoded is None:
             return self.river.predict_proba_one(x)  # type: ignore[no-any-return]
         row, layout = encoded
-        votes, order = self._grove.scratch()
+        votes, order = self._arrays.scratch()
         n, status = learn.vote_forest(
-            self._grove.pointer, self._mains, self._weights(), row, layout.columns, votes, order
+            self._arrays.pointer, self._mains, self._weights(), row, layout.columns, votes, order
         )
         check(status)
-        labels, numbers = self._grove.labels, votes.tolist()
+        labels, numbers = self._arrays.labels, votes.tolist()
         return {labels[c]: numbers[c] for c in order[:n].tolist()}
 
-    def answer_rows(
-        self, features: tuple[Any, ...], own: Floats, rows: Floats
-    ) -> tuple[list[Any], Floats] | None:
-        """Return the classes and their probabilities; see :class:`AnswersRows`."""
-        layout = self._layout(features)
-        if layout is None:
-            return None
-        classes = self._grove.size.classes
+    def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
+        classes = self._arrays.size.classes
         votes, order = np.zeros((len(rows), classes)), np.zeros(classes, np.int64)
         n, status = answer_forest(
-            *(self._grove.pointer, self._mains, self._weights(), rows, own, layout.columns),
+            *(self._arrays.pointer, self._mains, self._weights(), rows, own, layout.columns),
             *(votes, order),
         )
-        if status != learn.DONE:
-            return None
         chosen = order[:n].tolist()
-        numbers = votes if chosen == [*range(classes)] else votes[:, chosen]
-        return [self._grove.labels[c] for c in chosen], numbers
+        return status, chosen, votes if chosen == [*range(classes)] else votes[:, chosen]
 
     def _weights(self) -> Floats:
         if self._votes is None:
@@ -127,31 +116,31 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         return self._votes
 
     def _learn(self, row: Floats, layout: Layout, c: int, y: Any) -> None:
-        grove, n, self._votes = self._grove, self.n_models, None
-        shares = np.empty((n, grove.size.classes))
-        best, drawn, due = grove.plans(n)
+        arrays, n, self._votes = self._arrays, self.n_models, None
+        shares = np.empty((n, arrays.size.classes))
+        best, drawn, due = arrays.plans(n)
         done, status, is_due = learn.learn_forest(
-            grove.pointer,
+            arrays.pointer,
             self._mains,
-            self._behind,
+            self._backgrounds,
             math.exp(-self.lambda_value),
             row,
             layout.columns,
             layout.features,
             layout.ranked,
             c,
-            grove.words,
+            arrays.words,
             shares,
             best,
             drawn,
             due,
         )
-        looks = grove.settle(due if is_due else None)
+        looks = arrays.settle(due if is_due else None)
         times = drawn.tolist()
         for i, predicted in enumerate(best[: done + 1].tolist()):
             if predicted == learn.NOT_ASKED:
                 break
-            label = grove.labels[predicted] if predicted >= 0 else None
+            label = arrays.labels[predicted] if predicted >= 0 else None
             self._judge(i, y, label, shares[i])
             if times[i] and i < done:
                 self._watch(i, y, label)
@@ -162,7 +151,7 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
     def _judge(self, i: int, y: Any, label: Any, shares: Any) -> None:
         metric = self._metrics[i]
         if isinstance(metric, metrics.base.ClassificationMetric) and not metric.requires_labels:
-            metric.update(y, self._grove.answer(int(self._mains[i]), shares))
+            metric.update(y, self._arrays.answer(int(self._mains[i]), shares))
         else:
             metric.update(y, label)
 
@@ -172,7 +161,7 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         if not self._warning_detection_disabled:
             self._warning_detectors[i].update(error)
             if self._warning_detectors[i].drift_detected:
-                self._start_behind(i)
+                self._start_background(i)
                 self._warning_detectors[i] = self.warning_detector.clone()
                 self._warning_tracker[i] += 1
         if not self._drift_detection_disabled:
@@ -181,19 +170,19 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
                 self._replace(i)
                 self._drift_tracker[i] += 1
 
-    def _start_behind(self, i: int) -> None:
-        if self._behind[i] < 0:
-            self._behind[i] = self._spare.pop()
-        self._grove.put_tree(self._behind[i], self._tree_parameters())
+    def _start_background(self, i: int) -> None:
+        if self._backgrounds[i] < 0:
+            self._backgrounds[i] = self._spare.pop()
+        self._arrays.put_tree(self._backgrounds[i], self._tree_parameters())
 
     def _replace(self, i: int) -> None:
-        if not self._warning_detection_disabled and self._behind[i] >= 0:
-            self._grove.drop_tree(self._mains[i])
+        if not self._warning_detection_disabled and self._backgrounds[i] >= 0:
+            self._arrays.drop_tree(self._mains[i])
             self._spare.append(int(self._mains[i]))
-            self._mains[i], self._behind[i] = self._behind[i], -1
+            self._mains[i], self._backgrounds[i] = self._backgrounds[i], -1
             self._warning_detectors[i] = self.warning_detector.clone()
         else:
-            self._grove.put_tree(self._mains[i], self._tree_parameters())
+            self._arrays.put_tree(self._mains[i], self._tree_parameters())
         self._drift_detectors[i] = self.drift_detector.clone()
         self._metrics[i] = self.metric.clone()
 
@@ -212,24 +201,24 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         """Make the arrays, with trees that have learned nothing."""
         check_python()
         n, parameters = self.n_models, self._tree_parameters()
-        self._made = Grove(parameters, n_trees=2 * n, words=state_of(self._own_rng))
+        self._made = TreeArrays(parameters, n_trees=2 * n, words=state_of(self._own_rng))
         self._mains = np.arange(n)
-        self._behind = np.full(n, -1)
+        self._backgrounds = np.full(n, -1)
         self._spare = [*range(n, 2 * n)]
         for tree in range(n):
-            self._grove.put_tree(tree, parameters)
+            self._arrays.put_tree(tree, parameters)
 
     def _read(self, model: forest.ARFClassifier) -> None:
         behind = [each for each in model._background or () if each is not None]
-        learn_names(self._grove, [*model.data, *behind])
-        reader = TreeReader(self._grove)
+        learn_names(self._arrays, [*model.data, *behind])
+        reader = TreeReader(self._arrays)
         for i, tree in enumerate(model.data):
             reader.read(i, tree)
         for i, tree in enumerate(model._background or ()):
             if tree is not None:
-                self._behind[i] = self._spare.pop()
-                self._grove.put_tree(self._behind[i], self._tree_parameters())
-                reader.read(int(self._behind[i]), tree)
+                self._backgrounds[i] = self._spare.pop()
+                self._arrays.put_tree(self._backgrounds[i], self._tree_parameters())
+                reader.read(int(self._backgrounds[i]), tree)
 
     def _as_river(self) -> forest.ARFClassifier:
         if self.river is not None:
@@ -238,7 +227,7 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         if self._made is not None:
             river.data = [self._written(river, tree) for tree in self._mains.tolist()]
         if not self._warning_detection_disabled:
-            behind = [-1] * self.n_models if self._made is None else self._behind.tolist()
+            behind = [-1] * self.n_models if self._made is None else self._backgrounds.tolist()
             river._background = [self._written(river, t) if t >= 0 else None for t in behind]
         return river
 
@@ -251,7 +240,7 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
 
     def _written(self, river: forest.ARFClassifier, tree: int) -> BaseTreeClassifier:
         written = river._new_base_model()
-        TreeWriter(self._grove, written).write(tree)
+        TreeWriter(self._arrays, written).write(tree)
         return written
 
     def _river_tree(self, tree: int) -> BaseTreeClassifier:
@@ -260,7 +249,7 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         mains = self._mains.tolist()
         if tree in mains:
             return self.river.data[mains.index(tree)]
-        return self.river._background[self._behind.tolist().index(tree)]
+        return self.river._background[self._backgrounds.tolist().index(tree)]
 
     def __len__(self) -> int:
         return 0 if self._is_new else self.n_models

@@ -32,8 +32,8 @@ BITS = 62
 """Number of bits that mark columns. Further columns share bits, which only costs time."""
 
 
-class Leafs(NamedTuple):
-    """What the predictions of leaves need of the arrays: see :mod:`fluxplain.forest.state`."""
+class LeafArrays(NamedTuple):
+    """The arrays that predictions of leaves need; see :mod:`fluxplain.forest.state`."""
 
     leaf: Integers
     n_classes: Integers
@@ -61,6 +61,12 @@ NOTHING = math.inf
 """Instead of a term where a feature adds nothing to a vote, not even 0."""
 
 
+@borrowing
+def mark_of(column: int) -> int:
+    """Return the bit that marks a column."""
+    return 1 << column % BITS
+
+
 @compiled
 def changed_columns(rows: Floats, x: Floats, changed: Integers) -> None:
     """Mark the columns in which each row differs from the observation, shape (rows,)."""
@@ -68,7 +74,7 @@ def changed_columns(rows: Floats, x: Floats, changed: Integers) -> None:
         marks = 0
         for column in range(rows.shape[1]):
             if rows[row, column] != x[column]:
-                marks |= 1 << column % BITS
+                marks |= mark_of(column)
         changed[row] = marks
 
 
@@ -88,7 +94,7 @@ def own_path(
             break
         column = columns[nodes.feature[node]]
         if column >= 0:
-            tested[n - 1] = 1 << column % BITS
+            tested[n - 1] = mark_of(column)
         following = way(state, node, x, columns)
         node = following if following >= 0 else common_way(state, node)
     return n
@@ -148,19 +154,19 @@ def leaves_of(
 
 
 @borrowing
-def seen_columns(of: Leafs, leaf: int, columns: Integers) -> int:
+def seen_columns(of: LeafArrays, leaf: int, columns: Integers) -> int:
     """Return marks of the columns that a leaf observes."""
     marks = 0
     for place in range(of.n_observed[leaf]):
         column = columns[of.observed[leaf, place]]
         if column >= 0:
-            marks |= 1 << column % BITS
+            marks |= mark_of(column)
     return marks
 
 
 @borrowing
 def fill_terms(
-    of: Leafs,
+    of: LeafArrays,
     leaf: int,
     rows: Floats,
     row: int,
@@ -178,7 +184,7 @@ def fill_terms(
     for place in range(of.n_observed[leaf]):
         feature = of.observed[leaf, place]
         column = columns[feature]
-        is_own = column < 0 or not changed & (1 << column % BITS)
+        is_own = column < 0 or not changed & mark_of(column)
         for c in range(terms.shape[1]):
             if is_own:
                 terms[place, c] = own[place, c]
@@ -197,7 +203,7 @@ def fill_terms(
 
 
 @borrowing
-def vote_again(of: Leafs, node: int, terms: Floats, shares: Floats) -> int:
+def vote_again(of: LeafArrays, node: int, terms: Floats, shares: Floats) -> int:
     """Fill in the shares by naive Bayes, from the terms of a leaf; see :func:`bayes`."""
     highest, n_terms = -np.inf, of.n_observed[of.leaf[node]]
     for k in range(of.n_classes[node]):
@@ -217,7 +223,7 @@ def vote_again(of: Leafs, node: int, terms: Floats, shares: Floats) -> int:
 
 @borrowing
 def answer_leaf(
-    of: Leafs,
+    of: LeafArrays,
     node: int,
     by_bayes: bool,
     first: int,
@@ -263,7 +269,7 @@ def answer_leaf(
 
 @borrowing
 def answer_leaves(
-    of: Leafs,
+    of: LeafArrays,
     prediction: int,
     threshold: float,
     two: float,
@@ -313,7 +319,7 @@ def answer_tree(
         return DONE
     nodes, leaves, observers, entries = state.nodes, state.leaves, state.observers, state.entries
     reached = leaves_of(state, root, rows, x, columns, changed)
-    of = Leafs(
+    of = LeafArrays(
         *(nodes.leaf, nodes.n_classes, nodes.order, nodes.weight, nodes.prior),
         *(leaves.is_active, leaves.correct, leaves.observed, leaves.n_observed),
         *(observers.known, observers.gaussian, observers.terms, observers.first),

@@ -14,7 +14,6 @@ from fluxplain.forest.state import (
     SQUARES,
     Integers,
     Nodes,
-    Observers,
     State,
 )
 
@@ -64,11 +63,11 @@ def freshen(state: State, node: int) -> None:
     if leaves.is_fresh[leaf]:
         return
     leaves.is_fresh[leaf] = True
-    total = total_of(nodes, node)
+    whole = total_of(nodes, node)
     for k in range(nodes.n_classes[node]):
         c = nodes.order[node, k]
         weight = nodes.weight[node, c]
-        nodes.prior[node, c] = math.log(weight / total) if weight > 0.0 else 0.0
+        nodes.prior[node, c] = math.log(weight / whole) if weight > 0.0 else 0.0
         for place in range(leaves.n_observed[leaf]):
             seen, n = observers.gaussian[leaf, place, c], observers.gaussian[leaf, place, c, MEAN_N]
             terms = observers.terms[leaf, place, c]
@@ -95,8 +94,9 @@ def log_density(mean: float, double: float, half_log: float, value: float, two: 
 
 
 @compiled
-def know_class(observers: Observers, leaf: int, place: int, c: int) -> None:
+def know_class(state: State, leaf: int, place: int, c: int) -> None:
     """Append a class to those that an observer knows, if it is new."""
+    observers = state.observers
     if not observers.known[leaf, place, c]:
         observers.known[leaf, place, c] = True
         observers.order[leaf, place, observers.n_classes[leaf, place]] = c
@@ -137,7 +137,7 @@ def vote_of(state: State, node: int, c: int, x: Floats, columns: Integers, learn
             continue
         if state.settings.nominal[feature]:
             if learns:
-                know_class(observers, leaf, place, c)
+                know_class(state, leaf, place, c)
             first = observers.first[leaf, place, c]
             vote += category_term(
                 entries.category, entries.weight, entries.following, first, x[column]

@@ -2,15 +2,18 @@
 
 import logging
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, TypeVar
 
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest import learn
-from fluxplain.forest.grove import Grove
 from fluxplain.forest.names import Layout, UnsupportedError
+from fluxplain.forest.tree_arrays import TreeArrays
 
 log = logging.getLogger("fluxplain.forest")
+
+T = TypeVar("T")
 
 COMPENSATED = (3, 12)
 """The Python from which ``sum`` adds floats in a way that the arrays do not follow."""
@@ -25,10 +28,10 @@ class CompiledModel:
 
     river: Any = None
     reason: str | None = None
-    _made: Grove | None = None
+    _made: TreeArrays | None = None
 
     @property
-    def _grove(self) -> Grove:
+    def _arrays(self) -> TreeArrays:
         if self._made is None:
             raise RuntimeError("the model has no arrays")
         return self._made
@@ -37,31 +40,40 @@ class CompiledModel:
         """Return the number of a value; see :class:`AnswersRows`."""
         return -1.0 if self._made is None else self._made.names.known_code(feature, value)
 
+    def to_river(self) -> Any:
+        """Return the model as River's own objects."""
+        return deepcopy(self._as_river())
+
     def _as_river(self) -> Any:
         """Return River's objects; what is no tree is shared with them."""
         raise NotImplementedError
 
     def _river_tree(self, tree: int) -> Any:
-        """Return the tree of a place in the arrays as River's object, which the model may own."""
+        """Return a tree as River's object: a copy, or the model's own where it has given up."""
         raise NotImplementedError
 
-    def _encoded(self, x: Mapping[Any, Any]) -> tuple[Floats, Layout] | None:
-        """Return an observation as numbers; None if River's objects must take it."""
-        if self.river is not None:
+    def answer_rows(
+        self, features: tuple[Any, ...], own: Floats, rows: Floats
+    ) -> tuple[list[Any], Floats] | None:
+        """Return the classes and their probabilities; see :class:`AnswersRows`."""
+        layout = None if self._made is None else self._made.names.known_layout(features)
+        if layout is None:
             return None
-        try:
-            return self._grove.encode(x)
-        except UnsupportedError as error:
-            self._give_up(str(error))
+        status, classes, numbers = self._answers(layout, own, rows)
+        if status != learn.DONE:
             return None
+        return [self._arrays.labels[c] for c in classes], numbers
 
-    def _learnable(self, x: Mapping[Any, Any], y: Any) -> tuple[Floats, Layout, int] | None:
-        """Return an observation as numbers, and its class; None if River's objects must learn."""
+    def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
+        """Return DONE or OVERFLOW, the classes, and their probabilities on the rows."""
+        raise NotImplementedError
+
+    def _taken(self, encode: Callable[[TreeArrays], T]) -> T | None:
+        """Return what the arrays take of an observation; None if River's objects must take it."""
         if self.river is not None:
             return None
         try:
-            row, layout = self._grove.encode(x, learns=True)
-            return row, layout, self._grove.label(y)
+            return encode(self._arrays)
         except UnsupportedError as error:
             self._give_up(str(error))
             return None
@@ -74,19 +86,15 @@ class CompiledModel:
         if self.river is not None:
             self.river.mutate(new_attrs)
 
-    def _layout(self, features: tuple[Any, ...]) -> Layout | None:
-        """Return the places of features; None if the arrays do not know them yet."""
-        return None if self._made is None else self._made.names.known_layout(features)
-
     def _give_up(self, reason: str) -> None:
         """Go on with River's objects."""
-        log.warning("the model goes on as River's objects, many times slower: %s", reason)
+        log.warning("the model goes on as River's objects, which are slower: %s", reason)
         self.river, self.reason = self._as_river(), reason
         self._made = None
 
     def _look_at_sizes(self) -> None:
         """Estimate sizes that are due; go on with River's objects if one is too large."""
-        trees, self._grove.state.news.n[1] = self._grove.state.trees, 0
+        trees, self._arrays.state.news.n[1] = self._arrays.state.trees, 0
         for tree in trees.to_measure.nonzero()[0].tolist():
             trees.to_measure[tree] = False
             copy = self._river_tree(tree)

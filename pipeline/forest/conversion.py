@@ -4,13 +4,13 @@ import logging
 from collections.abc import Callable
 from copy import copy
 from functools import cache
+from pkgutil import resolve_name
 from threading import Timer
 from typing import Any
 
 import numpy as np
 from river import compose, forest, tree
 
-from fluxplain.forest.compiled_model import CompiledModel
 from fluxplain.forest.names import UnsupportedError
 
 log = logging.getLogger("fluxplain.forest")
@@ -44,29 +44,29 @@ def as_river(model: Any) -> Any:
     >>> type(as_river(as_arrays(forest.ARFClassifier(seed=1)))).__module__
     'river.forest.adaptive_random_forest'
     """
-    return _with_last(model, lambda each: each.to_river() if _is_ours(each) else each)
+    from fluxplain.forest.compiled_model import CompiledModel  # noqa: PLC0415  only where needed
+
+    def convert(each: Any) -> Any:
+        return each.to_river() if isinstance(each, CompiledModel) else each
+
+    return _with_last(model, convert)
 
 
-def _is_ours(model: object) -> bool:
-    return isinstance(model, CompiledModel)
+KINDS: dict[type, str] = {
+    forest.ARFClassifier: "fluxplain.forest.arf_classifier:ARFClassifier",
+    tree.HoeffdingTreeClassifier: "fluxplain.forest.tree_classifier:HoeffdingTreeClassifier",
+}
+"""River's class → ours, which is loaded for such a model only."""
 
 
 def _converted(model: Any) -> Any:
-    from fluxplain.forest.arf_classifier import ARFClassifier  # noqa: PLC0415  loads the compiler
-    from fluxplain.forest.tree_classifier import HoeffdingTreeClassifier  # noqa: PLC0415  as above
-
-    kinds: dict[type, Any] = {
-        forest.ARFClassifier: ARFClassifier,
-        tree.HoeffdingTreeClassifier: HoeffdingTreeClassifier,
-    }
-    kind = kinds.get(type(model))
-    if kind is None:
+    if type(model) not in KINDS:
         return model
     compile_loops()
     try:
-        return kind.from_river(model)
+        return resolve_name(KINDS[type(model)]).from_river(model)
     except UnsupportedError as error:
-        log.warning("%s stays River's, many times slower: %s", type(model).__name__, error)
+        log.warning("%s stays River's, which is slower: %s", type(model).__name__, error)
         return model
 
 
@@ -90,15 +90,13 @@ def compile_loops() -> None:
 
     Numba keeps the result, so it takes long only once on a machine.
     """
-    from fluxplain.forest.arf_classifier import ARFClassifier  # noqa: PLC0415  as above
-    from fluxplain.forest.tree_classifier import HoeffdingTreeClassifier  # noqa: PLC0415  as above
-
     notice = Timer(
         NOTICE_S, log.warning, ["compiling the trees' loops: about half a minute, once a machine"]
     )
     notice.daemon = True
     notice.start()
-    for model in (ARFClassifier(n_models=1, seed=1), HoeffdingTreeClassifier()):
+    for name in KINDS.values():
+        model = resolve_name(name)()
         for a in range(2):
             model.learn_one({"a": a}, a)
             model.predict_proba_one({"a": a})

@@ -3,58 +3,43 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fluxplain.forest.grove import Grove
+from fluxplain.forest import places
+from fluxplain.forest.bayes import know_class
+from fluxplain.forest.observe import observer_of
 from fluxplain.forest.pool import PLACES
 from fluxplain.forest.state import State
+from fluxplain.forest.tree_arrays import TreeArrays
 
 
 class Editor:
     """Adds nodes, observers and entries to a model's arrays, which grow as needed."""
 
-    def __init__(self, grove: Grove) -> None:
-        self.grove = grove
+    def __init__(self, arrays: TreeArrays) -> None:
+        self.arrays = arrays
 
     @property
     def state(self) -> State:
         """The arrays of now: larger ones replace them."""
-        return self.grove.state
+        return self.arrays.state
 
-    def take(self, name: str) -> int:
+    def take(self, which: int) -> int:
         """Take a free place among the nodes, leaves, edges or entries."""
-        which = PLACES.index(name)
-        self.grove.reserve(which, 1)
+        self.arrays.reserve(which, 1)
         free = self.state.free
-        free.n[which] -= 1
-        return int(getattr(free, name)[free.n[which]])
+        return places.take(free.n, which, getattr(free, PLACES[which]))
 
     def add_edge(self, node: int, category: int, below: int) -> None:
         """Append a way to a branch by categories."""
-        edge = self.take("edges")
-        nodes, edges = self.state.nodes, self.state.edges
-        edges.category[edge], edges.node[edge], edges.following[edge] = category, below, -1
-        if nodes.below[node, 0] < 0:
-            nodes.below[node, 0] = edge
-        else:
-            edges.following[nodes.below[node, 1]] = edge
-        nodes.below[node, 1] = edge
+        self.arrays.reserve(places.EDGES, 1)
+        places.add_edge(self.arrays.pointer, node, category, below)
 
     def add_observer(self, leaf: int, feature: int) -> int:
         """Append an empty observer of a feature; return its place."""
-        leaves, observers = self.state.leaves, self.state.observers
-        place = int(leaves.n_observed[leaf])
-        leaves.n_observed[leaf] += 1
-        leaves.observed[leaf, place], leaves.place[leaf, feature] = feature, place
-        observers.n_classes[leaf, place], observers.known[leaf, place] = 0, False
-        for field in (observers.first, observers.last, observers.values):
-            field[leaf, place] = -1
-        return place
+        return observer_of(self.arrays.pointer, leaf, feature)
 
     def know_class(self, leaf: int, place: int, c: int) -> None:
         """Append a class to those that an observer knows."""
-        observers = self.state.observers
-        observers.order[leaf, place, observers.n_classes[leaf, place]] = c
-        observers.known[leaf, place, c] = True
-        observers.n_classes[leaf, place] += 1
+        know_class(self.arrays.pointer, leaf, place, c)
 
     def add_weights(self, leaf: int, place: int, c: int, weights: Mapping[int, float]) -> None:
         """Put the weights of a class's categories."""
@@ -64,15 +49,15 @@ class Editor:
 
     def put_values(self, leaf: int, place: int, feature: int, values: set[Any]) -> None:
         """Put the categories that an observer has seen."""
-        codes = [(self.grove.names.code(feature, value), 0.0) for value in values]
+        codes = [(self.arrays.names.code(feature, value), 0.0) for value in values]
         self.state.observers.values[leaf, place] = self._chain(codes)
-        self.grove.sets[leaf, feature] = values
+        self.arrays.sets[leaf, feature] = values
 
     def _chain(self, items: Iterable[tuple[int, float]]) -> tuple[int, int]:
         """Return the first and the last of new entries."""
         first = last = -1
         for category, weight in items:
-            entry = self.take("entries")
+            entry = self.take(places.ENTRIES)
             entries = self.state.entries
             entries.category[entry], entries.weight[entry] = category, weight
             entries.following[entry] = -1

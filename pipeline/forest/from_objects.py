@@ -11,8 +11,8 @@ from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
 from fluxplain.forest.editing import Editor
-from fluxplain.forest.grove import Grove
 from fluxplain.forest.names import UnsupportedError
+from fluxplain.forest.places import LEAVES, NODES
 from fluxplain.forest.state import (
     CATEGORIES,
     CATEGORY,
@@ -25,19 +25,20 @@ from fluxplain.forest.state import (
     OFF,
     SQUARES,
 )
+from fluxplain.forest.tree_arrays import TreeArrays
 
 
 class TreeReader:
     """Writes River's objects into a model's arrays. Names must have been learned before."""
 
-    def __init__(self, grove: Grove) -> None:
-        self._grove = grove
-        self._editor = Editor(grove)
+    def __init__(self, arrays: TreeArrays) -> None:
+        self._arrays = arrays
+        self._editor = Editor(arrays)
 
     def read(self, tree: int, river: Any) -> None:
         """Put one of River's trees in a place for a tree."""
-        grove = self._grove
-        trees = grove.state.trees
+        arrays = self._arrays
+        trees = arrays.state.trees
         trees.grace_period[tree], trees.delta[tree] = river.grace_period, river.delta
         trees.tau[tree], trees.weight[tree] = river.tau, river._train_weight_seen_by_model
         trees.active[tree], trees.inactive[tree] = river._n_active_leaves, river._n_inactive_leaves
@@ -48,18 +49,18 @@ class TreeReader:
             river._size_estimate_overhead_fraction,
         )
         for label in river.classes:
-            trees.classes[tree, grove.names.classes[label]] = True
+            trees.classes[tree, arrays.names.classes[label]] = True
         if river._root is not None:
             root = self._node(river._root)  # makes room, which replaces the arrays
-            grove.state.trees.root[tree] = root
+            arrays.state.trees.root[tree] = root
 
     def _node(self, river: Any) -> int:
-        node = self._editor.take("nodes")
-        nodes = self._grove.state.nodes
+        node = self._editor.take(NODES)
+        nodes = self._arrays.state.nodes
         nodes.depth[node], nodes.n_classes[node], nodes.below[node] = river.depth, 0, -1
         nodes.known[node], nodes.weight[node], nodes.leaf[node] = False, 0.0, -1
         for label, weight in river.stats.items():
-            c = self._grove.names.classes[label]
+            c = self._arrays.names.classes[label]
             nodes.order[node, nodes.n_classes[node]], nodes.known[node, c] = c, True
             nodes.weight[node, c] = weight
             nodes.n_classes[node] += 1
@@ -70,9 +71,9 @@ class TreeReader:
         return node
 
     def _branch(self, node: int, river: Any) -> None:
-        feature = self._grove.names.features[river.feature]
+        feature = self._arrays.names.features[river.feature]
         below = [self._node(child) for child in river.children]
-        nodes = self._grove.state.nodes
+        nodes = self._arrays.state.nodes
         nodes.feature[node] = feature
         if type(river) is NominalMultiwayBranch:
             nodes.kind[node] = CATEGORIES
@@ -88,11 +89,11 @@ class TreeReader:
             raise UnsupportedError(f"a branch is a {type(river).__name__}")
 
     def _code(self, feature: int, value: Any) -> int:
-        return self._grove.names.code(feature, value)
+        return self._arrays.names.code(feature, value)
 
     def _leaf(self, node: int, river: Any) -> None:
-        leaf = self._editor.take("leaves")
-        state, features = self._grove.state, self._grove.names.features
+        leaf = self._editor.take(LEAVES)
+        state, features = self._arrays.state, self._arrays.names.features
         leaves = state.leaves
         state.nodes.kind[node], state.nodes.leaf[node] = LEAF, leaf
         leaves.is_active[leaf], leaves.tried[leaf] = river.is_active(), river.last_split_attempt_at
@@ -120,7 +121,7 @@ class TreeReader:
     def _numbers(self, leaf: int, place: int, splitter: GaussianSplitter) -> None:
         for label, normal in splitter._att_dist_per_class.items():
             c = self._known(leaf, place, label)
-            seen = self._grove.state.observers.gaussian[leaf, place, c]
+            seen = self._arrays.state.observers.gaussian[leaf, place, c]
             _fill(seen, normal)
             seen[LEAST] = splitter._min_per_class[label]
             seen[MOST] = splitter._max_per_class[label]
@@ -136,7 +137,7 @@ class TreeReader:
 
     def _known(self, leaf: int, place: int, label: Any) -> int:
         """Let an observer know a class; return its number."""
-        c = self._grove.names.classes[label]
+        c = self._arrays.names.classes[label]
         self._editor.know_class(leaf, place, c)
         return c
 
@@ -146,24 +147,24 @@ def _fill(seen: Any, normal: Gaussian) -> None:
     seen[MEAN_N], seen[MEAN], seen[SQUARES] = var.mean.n, var.mean._mean, var._S
 
 
-def learn_names(grove: Grove, trees: list[Any]) -> None:
+def learn_names(arrays: TreeArrays, trees: list[Any]) -> None:
     """Learn all names that River's trees know, and make room for them."""
     for tree in trees:
         for label in tree.classes:
-            grove.names.label(label)
+            arrays.names.label(label)
     nodes = [node for tree in trees if tree._root is not None for node in _nodes(tree._root)]
     for learn in (_learn_node, _learn_others):
         for node in nodes:
-            learn(grove, node)
-    grove.make_room()
+            learn(arrays, node)
+    arrays.make_room()
 
 
 def _nodes(root: Any) -> Iterable[Any]:
     return [root] if isinstance(root, HTLeaf) else root.iter_dfs()
 
 
-def _learn_node(grove: Grove, node: Any) -> None:
-    names = grove.names
+def _learn_node(arrays: TreeArrays, node: Any) -> None:
+    names = arrays.names
     if not isinstance(node, HTLeaf):
         nominal = type(node) in {NominalBinaryBranch, NominalMultiwayBranch}
         names.learn_feature(node.feature, is_nominal=nominal)
@@ -174,8 +175,8 @@ def _learn_node(grove: Grove, node: Any) -> None:
         names.label(label)
 
 
-def _learn_others(grove: Grove, node: Any) -> None:
+def _learn_others(arrays: TreeArrays, node: Any) -> None:
     """Learn features that a leaf does not observe: chosen ones, and those that are switched off."""
     for name in (*getattr(node, "feature_indices", ()), *getattr(node, "_disabled_attrs", ())):
-        is_named = name in (grove.parameters["nominal_attributes"] or ())
-        grove.names.learn_feature(name, is_nominal=is_named)
+        is_named = name in (arrays.parameters["nominal_attributes"] or ())
+        arrays.names.learn_feature(name, is_nominal=is_named)

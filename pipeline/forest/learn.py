@@ -4,7 +4,7 @@ import numpy as np
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.forest.bayes import bayes, first_best, is_bayes, majority, total_of
+from fluxplain.forest.bayes import bayes, first_best, is_bayes, majority, total, total_of
 from fluxplain.forest.grow import attempt, deactivate
 from fluxplain.forest.mersenne import Words, poisson
 from fluxplain.forest.observe import choose_features, count_class, see_feature
@@ -128,7 +128,7 @@ def leaf_below(state: State, tree: int, branch: int, x: Floats, columns: Integer
             state.trees.active[tree] += 1
             return below
         node = common_way(state, node)
-        node, _ = stop_of(state, node, x, columns)
+        node = stop_of(state, node, x, columns)
     return node
 
 
@@ -154,7 +154,7 @@ def learn_tree(
     if trees.root[tree] < 0:
         trees.root[tree] = new_leaf(state, 0)
         trees.active[tree] = 1
-    node, _ = stop_of(state, trees.root[tree], x, columns)
+    node = stop_of(state, trees.root[tree], x, columns)
     is_leaf = nodes.kind[node] == LEAF
     if not is_leaf:
         node = leaf_below(state, tree, node, x, columns)
@@ -247,12 +247,10 @@ def class_order(state: State, mains: Integers, order: Integers) -> int:
 @compiled
 def divide(votes: Floats, order: Integers) -> None:
     """Divide votes by their sum, added in order, if it is positive."""
-    total = 0.0
-    for c in order:
-        total += votes[c]
-    if total > 0.0:
+    found = total(len(order), order, votes)
+    if found > 0.0:
         for c in order:
-            votes[c] /= total
+            votes[c] /= found
 
 
 @compiled

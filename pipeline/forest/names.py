@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluxplain.evaluate.encoding import EXACT, Floats
+from fluxplain.evaluate.encoding import EXACT, Floats, are_exact
 from fluxplain.forest.state import Integers
 
 MOST_LAYOUTS = 100
@@ -79,7 +79,7 @@ class Names:
         """Return an observation as numbers; a new category is learned, or else -1."""
         if layout.is_numeric and _NUMBERS.issuperset(map(type, values)):
             row = np.array(values, np.float64)
-            if math.hypot(*values) < EXACT:
+            if are_exact(row):
                 return row
         pairs = zip(layout.features.tolist(), values, strict=True)
         numbers = (self._number(feature, value, learns=learns) for feature, value in pairs)

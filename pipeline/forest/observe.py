@@ -58,7 +58,7 @@ def see_number(state: State, leaf: int, place: int, value: float, c: int, w: flo
     is_new = not state.observers.known[leaf, place, c]
     seen = state.observers.gaussian[leaf, place, c]
     if is_new:
-        know_class(state.observers, leaf, place, c)
+        know_class(state, leaf, place, c)
         seen[MEAN_N] = seen[MEAN] = seen[SQUARES] = 0.0
         seen[LEAST] = seen[MOST] = value
     elif value < seen[LEAST]:
@@ -109,7 +109,7 @@ def see_category(state: State, leaf: int, place: int, value: float, c: int, w: f
         values[1] = _append(state, value, 0.0, values[1])
         if values[0] < 0:
             values[0] = values[1]
-    know_class(observers, leaf, place, c)
+    know_class(state, leaf, place, c)
     entry = _found(state, observers.first[leaf, place, c], value)
     if entry >= 0:
         entries.weight[entry] += w

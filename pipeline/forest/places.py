@@ -31,13 +31,6 @@ def fill(row: Any, value: Any) -> None:
 
 
 @compiled
-def copy_into(row: Any, other: Any) -> None:
-    """Copy the other row into a row."""
-    for i in range(len(row)):
-        row[i] = other[i]
-
-
-@compiled
 def move_up(rows: Any, i: int) -> None:
     """Copy the next row into a row."""
     for k in range(rows.shape[1]):

@@ -128,10 +128,11 @@ class Entries(NamedTuple):
 
 
 class News(NamedTuple):
-    """Categories that a leaf sees for the first time; ``n`` is their number, and how many trees'
-    sizes River would look at.
+    """What Python has to look at after an observation was learned.
 
-    ``seen`` has of each the leaf, the feature, the category, and whether it is the leaf's first.
+    ``n`` is how many categories were new to a leaf, and how many trees' sizes River would look at.
+    ``seen`` has of each new category the leaf, the feature, the category, and whether it is the
+    leaf's first.
     """
 
     n: Integers

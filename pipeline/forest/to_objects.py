@@ -9,7 +9,6 @@ from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, 
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
-from fluxplain.forest.grove import Grove
 from fluxplain.forest.state import (
     CATEGORIES,
     LEAF,
@@ -21,15 +20,16 @@ from fluxplain.forest.state import (
     OFF,
     SQUARES,
 )
+from fluxplain.forest.tree_arrays import TreeArrays
 
 
 class TreeWriter:
     """Builds River's objects from the arrays; ``river`` is the tree that they belong to."""
 
-    def __init__(self, grove: Grove, river: Any) -> None:
-        self._grove, self._state, self._river = grove, grove.state, river
-        self._features = [*grove.names.features]
-        self._classes = [*grove.names.classes]
+    def __init__(self, arrays: TreeArrays, river: Any) -> None:
+        self._arrays, self._state, self._river = arrays, arrays.state, river
+        self._features = [*arrays.names.features]
+        self._classes = [*arrays.names.classes]
 
     def write(self, tree: int) -> None:
         """Fill in River's tree with one of the arrays."""
@@ -73,7 +73,7 @@ class TreeWriter:
             edge = int(edges.following[edge])
 
     def _value(self, feature: int, category: int) -> Any:
-        return self._grove.names.value(int(feature), category)
+        return self._arrays.names.value(int(feature), category)
 
     def _stats(self, node: int) -> dict[Any, float]:
         nodes = self._state.nodes
@@ -112,7 +112,7 @@ class TreeWriter:
             found._att_dist_per_class[self._classes[c]] = {
                 self._value(feature, category): weight for category, weight in self._entries(first)
             }
-        found._att_values = copy(self._grove.sets[leaf, feature])
+        found._att_values = copy(self._arrays.sets[leaf, feature])
         found._total_weight_observed = sum(
             weight for each in found._att_dist_per_class.values() for weight in each.values()
         )

@@ -1,9 +1,9 @@
 """River's Hoeffding tree for classification, as arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from random import Random
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from river import tree
@@ -13,10 +13,12 @@ from fluxplain.forest import learn
 from fluxplain.forest.ask import answer_tree, changed_columns
 from fluxplain.forest.compiled_model import CompiledModel, check, check_python
 from fluxplain.forest.from_objects import TreeReader, learn_names
-from fluxplain.forest.grove import Grove
 from fluxplain.forest.mersenne import state_of
 from fluxplain.forest.names import Layout, UnsupportedError
 from fluxplain.forest.to_objects import TreeWriter
+from fluxplain.forest.tree_arrays import TreeArrays
+
+T = TypeVar("T")
 
 _OURS = frozenset({"_made", "river", "reason"})
 
@@ -55,66 +57,50 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
         of = {name: each for name, each in vars(model).items() if name not in is_learned}
         found.__dict__.update(deepcopy(of))
         found._start()
-        learn_names(found._grove, [model])
-        TreeReader(found._grove).read(0, model)
+        learn_names(found._arrays, [model])
+        TreeReader(found._arrays).read(0, model)
         return found
-
-    def to_river(self) -> tree.HoeffdingTreeClassifier:
-        """Return the model as River's own objects."""
-        return deepcopy(self._as_river())
 
     def learn_one(self, x: Mapping[Any, Any], y: Any, *, w: float = 1.0) -> None:
         """Learn an observation as River's tree does."""
         if w < 0.0 and self.river is None:  # River raises now and then
             self._start_if_new()
             self._give_up("a weight is negative")
-        given = self._learnable(x, y)
+        given = self._taken(lambda arrays: arrays.encode_labelled(x, y))
         if given is None:
             self.river.learn_one(x, y, w=w)
             return
-        (row, layout, c), grove = given, self._grove
+        (row, layout, c), arrays = given, self._arrays
         status, node = learn.learn_tree(
-            *(grove.pointer, 0, row, layout.columns, layout.features, layout.ranked),
-            *(c, float(w), grove.words),
+            *(arrays.pointer, 0, row, layout.columns, layout.features, layout.ranked),
+            *(c, float(w), arrays.words),
         )
-        looks = grove.settle(np.array([node]) if node >= 0 else None)
+        looks = arrays.settle(np.array([node]) if node >= 0 else None)
         check(status)
         if looks:
             self._look_at_sizes()
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
         """Return the probability of each class, as River's tree does."""
-        encoded = self._encoded(x)
+        encoded = self._taken(lambda arrays: arrays.encode(x))
         if encoded is None:
             return self.river.predict_proba_one(x)  # type: ignore[no-any-return]
         row, layout = encoded
-        shares = np.zeros(self._grove.size.classes)
-        check(learn.predict_tree(self._grove.pointer, 0, row, layout.columns, shares))
-        return self._grove.answer(0, shares)
+        shares = np.zeros(self._arrays.size.classes)
+        check(learn.predict_tree(self._arrays.pointer, 0, row, layout.columns, shares))
+        return self._arrays.answer(0, shares)
 
-    def answer_rows(
-        self, features: tuple[Any, ...], own: Floats, rows: Floats
-    ) -> tuple[list[Any], Floats] | None:
-        """Return the classes and their probabilities; see :class:`AnswersRows`."""
-        layout = self._layout(features)
-        if layout is None:
-            return None
-        shares = np.zeros((len(rows), self._grove.size.classes))
+    def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
+        shares = np.zeros((len(rows), self._arrays.size.classes))
         changed = np.empty(len(rows), np.int64)
         changed_columns(rows, own, changed)
-        status = answer_tree(self._grove.pointer, 0, rows, own, layout.columns, changed, shares)
-        if status != learn.DONE:
-            return None
-        classes = self._grove.classes_of(0)
-        return [self._grove.labels[c] for c in classes], shares[:, classes]
+        status = answer_tree(self._arrays.pointer, 0, rows, own, layout.columns, changed, shares)
+        classes = self._arrays.classes_of(0)
+        return status, classes, shares[:, classes]
 
-    def _encoded(self, x: Mapping[Any, Any]) -> tuple[Floats, Layout] | None:
+    def _taken(self, encode: Callable[[TreeArrays], T]) -> T | None:
         self._start_if_new()
-        return super()._encoded(x)
-
-    def _learnable(self, x: Mapping[Any, Any], y: Any) -> tuple[Floats, Layout, int] | None:
-        self._start_if_new()
-        return super()._learnable(x, y)
+        return super()._taken(encode)
 
     def _start_if_new(self) -> None:
         if self._made is None and self.river is None:
@@ -126,8 +112,8 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
     def _start(self) -> None:
         check_python()
         parameters = {name: getattr(self, name) for name in self._get_params()}
-        self._made = Grove(parameters, n_trees=1, words=state_of(Random(0)))
-        self._grove.put_tree(0, parameters)
+        self._made = TreeArrays(parameters, n_trees=1, words=state_of(Random(0)))
+        self._arrays.put_tree(0, parameters)
 
     def _river_tree(self, tree: int) -> Any:  # noqa: ARG002  it has one
         return self._as_river()
@@ -138,5 +124,5 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
         river = tree.HoeffdingTreeClassifier()
         river.__dict__.update({n: each for n, each in vars(self).items() if n not in _OURS})
         if self._made is not None:
-            TreeWriter(self._grove, river).write(0)
+            TreeWriter(self._arrays, river).write(0)
         return river

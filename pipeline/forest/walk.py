@@ -4,6 +4,7 @@ import numpy as np
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats
+from fluxplain.forest.bayes import total_of
 from fluxplain.forest.state import CATEGORIES, LEAF, NUMERIC, Integers, State
 
 
@@ -31,11 +32,10 @@ def way(state: State, node: int, x: Floats, columns: Integers) -> int:
 def weight_below(state: State, node: int) -> float:
     """Return the weight in all leaves below a node, added as River adds it."""
     nodes, edges = state.nodes, state.edges
-    total, kind = 0.0, nodes.kind[node]
-    if kind == LEAF:
-        for k in range(nodes.n_classes[node]):
-            total += nodes.weight[node, nodes.order[node, k]]
-    elif kind == CATEGORIES:
+    if nodes.kind[node] == LEAF:
+        return total_of(nodes, node)
+    total = 0.0
+    if nodes.kind[node] == CATEGORIES:
         edge = nodes.below[node, 0]
         while edge >= 0:
             total += weight_below(state, edges.node[edge])
@@ -74,15 +74,12 @@ def leaf_of(state: State, root: int, x: Floats, columns: Integers) -> int:
 
 
 @compiled
-def stop_of(state: State, root: int, x: Floats, columns: Integers) -> tuple[int, int]:
-    """Return where an input that is learned stops, a leaf or a branch without a way, and above it.
-
-    The node above is -1 for the root.
-    """
-    node, above = root, -1
+def stop_of(state: State, root: int, x: Floats, columns: Integers) -> int:
+    """Return where an input that is learned stops: a leaf, or a branch without a way for it."""
+    node = root
     while state.nodes.kind[node] != LEAF:
         following = way(state, node, x, columns)
         if following < 0:
             break
-        node, above = following, node
-    return node, above
+        node = following
+    return node

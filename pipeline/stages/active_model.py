@@ -140,8 +140,8 @@ class ActiveModel:
         try:
             if found.error is not None:
                 raise found.error
-            own = self._settings.own(found.model)
-            model = taking_over(own, label=self._label, learns=self._settings.learn)
+            given = self._settings.as_configured(found.model)
+            model = taking_over(given, label=self._label, learns=self._settings.learn)
             self.evaluate = evaluator_for(model, self._settings.evaluator)
         except MemoryError:
             raise

@@ -99,12 +99,12 @@ class Evaluations:
         message.
         """
         given = {own, *[each.labels for each in answers.values()]}
-        small = {known for known in set(self._classes.values()) if _is_plain(known, given, answers)}
+        plain = {known for known in set(self._classes.values()) if _is_plain(known, given, answers)}
         classes: dict[str, Labels] = {}
         places: dict[str, list[Place]] = {}
         for name in self._due(answers):
             known = self._classes[name]
-            if known in small:
+            if known in plain:
                 classes[name] = known or own
                 continue
             places = places or _places(answers)

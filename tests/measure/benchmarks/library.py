@@ -32,8 +32,6 @@ LEARNING = ("predict", "learn")
 OWN = ("own predict", "own learn")
 """Predicting and learning of the model as arrays."""
 
-SMALL = "at most 0.05"
-
 WARM_UP = 200
 """Records before the measured ones in which the explainers' storages fill."""
 
@@ -168,7 +166,9 @@ def pfi_and_training(run: Run) -> Iterator[Figure]:
     watch = case.run({**mine, "ixai-pfi": ixai(model, features)["ixai-pfi"]}, run.clock)
     name = "iPFI, ARF-10, agrawal (d = 9)"
     yield faster(f"{name}: faster than iXAI", watch, ("pfi",), ("ixai-pfi",), "at least 20")
-    yield share(f"{name}: share of River's predict + learn", watch, ("pfi",), LEARNING, SMALL)
+    yield share(
+        f"{name}: share of River's predict + learn", watch, ("pfi",), LEARNING, "at most 0.05"
+    )
     yield difference(name, case)
 
 

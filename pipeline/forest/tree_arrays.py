@@ -35,8 +35,11 @@ class _Last(NamedTuple):
     row: Floats
 
 
-class Grove:
-    """The trees of one model. ``parameters`` are River's, of one tree."""
+class TreeArrays:
+    """The trees of one model.
+
+    ``parameters`` are River's, of one tree; ``labels`` the classes, by their numbers.
+    """
 
     def __init__(self, parameters: Mapping[str, Any], *, n_trees: int, words: Words) -> None:
         self.parameters = dict(parameters)
@@ -47,7 +50,7 @@ class Grove:
         self.size = Size(n_trees, 64, 64, 16, 16, 16, 1, 1, 2)
         self._put(empty_state(self.size)._replace(settings=self._settings()))
         self.sets: dict[tuple[int, int], set[Any]] = {}
-        self._labels: list[Any] = []
+        self.labels: list[Any] = []
         self._known = 0
         self._needs = (0, 0, 0, 0)
         self._start_caches()
@@ -116,15 +119,16 @@ class Grove:
             self.make_room()
         return row, layout
 
-    def label(self, y: Any) -> int:
-        """Return the number of a class, with room for what one observation can add."""
+    def encode_labelled(self, x: Mapping[Any, Any], y: Any) -> tuple[Floats, Layout, int]:
+        """Return an observation as numbers, and its class, with room for what it can add."""
+        row, layout = self.encode(x, learns=True)
         c = self.names.label(y)
         if self.names.n_known != self._known:
             self.make_room()
         self._room_for -= 1
         if self._room_for < 0:
             self._reserve()
-        return c
+        return row, layout, c
 
     def _reserve(self) -> None:
         """Make room for an observation, and count for how many there is room."""
@@ -133,14 +137,9 @@ class Grove:
         pairs = zip(self.state.free.n.tolist(), self._needs, strict=True)
         self._room_for = min([free // need for free, need in pairs if need]) - 1
 
-    @property
-    def labels(self) -> list[Any]:
-        """The classes, by their numbers."""
-        return self._labels
-
     def answer(self, tree: int, shares: Floats) -> dict[Any, float]:
         """Return a tree's prediction as River returns it."""
-        labels, given = self._labels, shares.tolist()
+        labels, given = self.labels, shares.tolist()
         return {labels[c]: given[c] for c in self.classes_of(tree)}
 
     def classes_of(self, tree: int) -> list[int]:
@@ -192,7 +191,7 @@ class Grove:
         )
         self._resize(wanted)
         self._put(self.state._replace(settings=self._settings()))
-        self._labels, self._sorted = [*names.classes], {}
+        self.labels, self._sorted = [*names.classes], {}
         counts = [len(each) for each in names.categories if each is not None]
         ways = max(2, *counts, 2) + 1
         observers = trees * self.size.observed if counts else 0
