@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
@@ -32,6 +33,9 @@ CONCEPTS = (1, 2)
 """River's Agrawal concepts before and after the drift: 1 depends on age and salary, 2 also on the
 education level."""
 
+RATE = 200
+"""Records per second, so that one can watch the importances move."""
+
 PROGRESS_S = 5.0
 """Seconds between two lines of progress if the output is no terminal."""
 
@@ -55,6 +59,7 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
         create_topics(config)
         where = broker.bootstrap_servers
         console.print(f"Embedded broker at {where}; the workers log to {log_path}")
+        console.print("The first run on a machine compiles the model, which takes half a minute.")
         port = _free_port(config.dashboard.port)
         environment = {
             **workers_environment(broker, Path(state)),
@@ -65,8 +70,9 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
         ) as workers:
             workers.start()
             workers.add_service("dashboard", command_of("dashboard", config_path=DEMO_CONFIG))
-            with _replaying(config, records) as feed:
-                _show(config, feed, records, store, workers, console, port)
+            ready = threading.Event()
+            with _replaying(config, records, ready) as feed:
+                _show(config, feed, ready, records, store, workers, console, port)
             _summarize(config, store, drift_seq, out / "importances.png", console)
             if stay:
                 console.print("The dashboard keeps running until Ctrl-C.", style="bold")
@@ -86,20 +92,31 @@ def _summarize(
 
 
 @contextmanager
-def _replaying(config: Config, records: int) -> "Iterator[Future[int]]":
-    """Replay the stream in a thread."""
+def _replaying(config: Config, records: int, ready: threading.Event) -> "Iterator[Future[None]]":
+    """Replay the stream in a thread: one record, and the others once `ready` is set.
+
+    Without the wait, the records that came while the model was compiled would pass in seconds.
+    """
     stop = threading.Event()
-    with ThreadPoolExecutor(1) as thread:
+
+    def feed() -> None:
         values = _observations(config, records)
+        replay(config, islice(values, 1), ReplayOptions(), stop=stop)
+        ready.wait()
+        replay(config, values, ReplayOptions(rate=RATE), stop=stop)
+
+    with ThreadPoolExecutor(1) as thread:
         try:
-            yield thread.submit(replay, config, values, ReplayOptions(), stop=stop)
+            yield thread.submit(feed)
         finally:
             stop.set()
+            ready.set()
 
 
 def _show(  # noqa: PLR0917
     config: Config,
-    feed: "Future[int]",
+    feed: "Future[None]",
+    ready: threading.Event,
     records: int,
     store: Store,
     workers: Supervisor,
@@ -119,6 +136,7 @@ def _show(  # noqa: PLR0917
             for message in messages:
                 record = OUTPUTS[reader.name(message)].decode(message.value())
                 store.add(record, message.partition() or 0, now)
+                ready.set()
             if feed.done():
                 feed.result()  # raises what the replay raised
             if console.is_terminal:
