@@ -35,8 +35,9 @@ class ModelSettings(Section):
     """The folder of announced models, each in a regular file named by its digest. Anyone who can
     write there can run code in the workers."""
     evaluator: EvaluatorKind = "auto"
-    """How to evaluate the model on perturbed inputs: `"hoeffding"` is for Hoeffding trees and
-    ensembles of them, `"linear"` for linear models; `"batch"` makes one call for all inputs,
+    """How to evaluate the model on perturbed inputs: `"hoeffding"` is for Hoeffding trees,
+    `"mondrian"` for aggregated Mondrian forests, `"linear"` for linear models, `"naive-bayes"` for
+    naive Bayes, and each also for ensembles of them; `"batch"` makes one call for all inputs,
     `"generic"` one call for each. `"auto"` takes the first of these that fits; `fluxplain check`
     shows which."""
     compiled: bool = True

@@ -6,12 +6,15 @@ from weakref import WeakValueDictionary
 from river import compose
 
 from fluxplain.evaluate.batched import BatchEvaluator
+from fluxplain.evaluate.ensemble import EnsembleEvaluator
 from fluxplain.evaluate.evaluator import Evaluator, Kind
 from fluxplain.evaluate.generic import GenericEvaluator, final_step
 from fluxplain.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorEvaluator
-from fluxplain.evaluate.linear import LinearEvaluator, is_linear, is_standard
+from fluxplain.evaluate.linear import LinearEvaluator, is_linear
+from fluxplain.evaluate.mondrian import MondrianEvaluator
+from fluxplain.evaluate.naive_bayes import NaiveBayesEvaluator
 from fluxplain.evaluate.rows import AnswersRows, RowsEvaluator
-from fluxplain.evaluate.scaled import FEATURE_WISE, ScaledEvaluator
+from fluxplain.evaluate.scaled import ScaledEvaluator, is_scaler
 
 _evaluators: "WeakValueDictionary[tuple[int, str], Evaluator]" = WeakValueDictionary()
 """Evaluators by model id and kind: explainers of one model share its copied trees. An evaluator
@@ -29,8 +32,9 @@ class Choice(NamedTuple):
 def evaluator_for(model: object, kind: str = "auto") -> Evaluator:
     """Return the evaluator for ``model``.
 
-    ``kind`` is ``"hoeffding"`` (trees and their ensembles), ``"linear"``, ``"batch"`` (one call for
-    all inputs), ``"generic"`` (one call per input), or ``"auto"``: the fastest that fits.
+    ``kind`` is ``"hoeffding"`` (Hoeffding trees and their ensembles), ``"mondrian"`` (aggregated
+    Mondrian forests), ``"linear"``, ``"naive-bayes"``, ``"batch"`` (one call for all inputs),
+    ``"generic"`` (one call per input), or ``"auto"``: the fastest that fits.
     Raises ``TypeError`` if the model cannot be evaluated that way.
 
     Examples
@@ -74,12 +78,16 @@ def _faster(model: object) -> Choice | None:
     scalers, final = _split(model)
     if is_linear(final):
         kind, reason = "linear", "all inputs multiplied at once"
-        if all(is_standard(scaler) for scaler in scalers):
-            return Choice(LinearEvaluator(model, scalers, final), kind, reason)
-        evaluator: Evaluator = LinearEvaluator(final, [], final)
+        evaluator: Evaluator = LinearEvaluator(final)
     elif BatchEvaluator.covers(final):
         kind, reason = "batch", "one call for all inputs"
         evaluator = BatchEvaluator(final)
+    elif NaiveBayesEvaluator.covers(final):
+        kind, reason = "naive-bayes", "all likelihoods at once"
+        evaluator = NaiveBayesEvaluator(final)
+    elif MondrianEvaluator.covers(final):
+        kind, reason = "mondrian", "all trees at once"
+        evaluator = MondrianEvaluator(final)
     else:
         kind, reason = "hoeffding", "all trees at once, where a replaced feature matters"
         if isinstance(final, AnswersRows):
@@ -88,6 +96,9 @@ def _faster(model: object) -> Choice | None:
             evaluator = TreeClassifierEvaluator(final)
         elif TreeRegressorEvaluator.covers(final):
             evaluator = TreeRegressorEvaluator(final)
+        elif (member := _faster_member(final)) is not None:
+            evaluator, kind = EnsembleEvaluator(final, _evaluator_of), member.kind
+            reason = f"member by member: {member.reason}"
         else:
             return None
     return Choice(
@@ -95,9 +106,17 @@ def _faster(model: object) -> Choice | None:
     )
 
 
+def _faster_member(model: Any) -> Choice | None:
+    return _faster(model.model) if EnsembleEvaluator.covers(model) else None
+
+
+def _evaluator_of(member: object) -> Evaluator:
+    return choose(member).evaluator
+
+
 def _split(model: Any) -> tuple[list[Any], Any]:
     """Return a pipeline's scalers and its model; no scalers if it cannot be split."""
     if type(model) is not compose.Pipeline:
         return [], model
     *scalers, final = model.steps.values()
-    return (scalers, final) if all(type(s) in FEATURE_WISE for s in scalers) else ([], model)
+    return (scalers, final) if all(map(is_scaler, scalers)) else ([], model)

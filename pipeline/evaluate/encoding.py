@@ -48,6 +48,12 @@ class Observed(NamedTuple):
     numbers: Floats
     encoding: "Encoding"
 
+    @property
+    def has_categories(self) -> bool:
+        """Whether the numbers of any feature are codes."""
+        encoding = self.encoding
+        return encoding.mark is not NUMBERS and any(map(encoding.is_categorical, self.features))
+
 
 class Inputs(NamedTuple):
     """Perturbed inputs of one observation; ``rows`` has the shape (inputs, features)."""

@@ -23,7 +23,7 @@ The probabilities may be empty or lack a class: River's models know only classes
 seen.
 """
 
-Kind = Literal["auto", "hoeffding", "linear", "batch", "generic"]
+Kind = Literal["auto", "hoeffding", "mondrian", "linear", "naive-bayes", "batch", "generic"]
 """Kinds of evaluators; ``"auto"`` takes the first that fits the model."""
 
 

@@ -1,55 +1,130 @@
 """The evaluator for a model behind scalers."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from river import preprocessing
 
-from fluxplain.evaluate.encoding import Encoding, Inputs
-from fluxplain.evaluate.evaluator import Evaluator, Observation
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Encoding, Floats, Inputs, Observed
+from fluxplain.evaluate.evaluator import Evaluator
+from fluxplain.evaluate.generic import GenericEvaluator
 from fluxplain.evaluate.table import Table
 
-FEATURE_WISE = (
-    preprocessing.AdaptiveStandardScaler,
-    preprocessing.Binarizer,
-    preprocessing.MaxAbsScaler,
-    preprocessing.MinMaxScaler,
-    preprocessing.RobustScaler,
-    preprocessing.StandardScaler,
-)
-"""Transformers that transform each feature independently of the others."""
+Features = tuple[str, ...]
+
+Numbers = list[float | None]
+"""One for each feature; None where a scaler has none yet, and fails or gives no number."""
+
+Scaling = tuple[Numbers, Numbers]
+"""What a scaler subtracts, and by what it divides; divided by 0, a value becomes 0."""
 
 
 class ScaledEvaluator:
-    """Scales only the replaced values, and calls the evaluator of the model behind the scalers.
+    """Scales all inputs at once, and calls the evaluator of the model behind the scalers.
 
-    ``model`` is the explained pipeline; each of its ``scalers`` is of a class in
-    :data:`FEATURE_WISE`, and ``evaluator`` is that of the model behind them.
+    ``model`` is the explained pipeline; :func:`is_scaler` is true for each of its ``scalers``, and
+    ``evaluator`` is that of the model behind them.
     """
 
     def __init__(self, model: Any, scalers: Sequence[Any], evaluator: Evaluator) -> None:
         self.model = model
         self.evaluator = evaluator
         self._scalers = list(scalers)
+        self._one_by_one = GenericEvaluator(model)
 
     def __call__(self, inputs: Inputs) -> Table:
         """Return the outputs; see :class:`Evaluator`."""
         observed, rows = inputs
-        scaled = Encoding().observe(self._scaled(observed.x))
-        if scaled.features != observed.features:
-            raise ValueError(f"a scaler gives {scaled.features} for {observed.features}")
-        numbers = np.empty_like(rows)
-        for column, feature in enumerate(observed.features):
-            decode = observed.encoding.decoder(feature)
-            values, where = np.unique(rows[:, column], return_inverse=True)
-            replaced = [
-                self._scaled({feature: decode(value)})[feature] for value in values.tolist()
-            ]
-            numbers[:, column] = np.array(replaced, np.float64)[where]
-        return self.evaluator(Inputs(scaled, numbers))
+        features = observed.features
+        if not observed.has_categories:
+            numbers = np.concatenate((observed.numbers[None, :], rows))
+            if self._scale(features, numbers):
+                own = numbers[0]
+                x = dict(zip(features, own.tolist(), strict=True))
+                return self.evaluator(Inputs(Observed(x, features, own, Encoding()), numbers[1:]))
+        return self._one_by_one(inputs)  # River fails, or has its own answer
 
-    def _scaled(self, x: Observation) -> Observation:
+    def _scale(self, features: Features, numbers: Floats) -> bool:
+        """Scale numbers in place; return whether all of them are finite."""
         for scaler in self._scalers:
-            x = scaler.transform_one(x)
-        return x
+            if type(scaler) is preprocessing.Binarizer:
+                np.greater(numbers, scaler.threshold, out=numbers)
+            elif not _scale(numbers, np.array(_SCALINGS[type(scaler)](scaler, features), float)):
+                return False
+        return True
+
+
+def is_scaler(transformer: Any) -> bool:
+    """Return whether a :class:`ScaledEvaluator` supports a transformer."""
+    if type(transformer) is preprocessing.Binarizer:
+        return transformer.dtype in {bool, int, float}
+    return type(transformer) in _SCALINGS
+
+
+def _standard(scaler: Any, features: Features) -> Scaling:
+    if scaler.window_size is None:
+        means = list(map(scaler.means.get, features, repeat(0.0)))
+        variances = list(map(scaler.vars.get, features, repeat(0.0)))
+    else:
+        means, variances = _read(scaler.means, features), _read(scaler.vars, features)
+    if not scaler.with_std:
+        return means, [1.0] * len(features)
+    return means, [v**0.5 if v else 0.0 for v in variances]
+
+
+def _adaptive(scaler: Any, features: Features) -> Scaling:
+    variances = _read(scaler.vars, features)
+    return _read(scaler.means, features), [v**0.5 if v and v > 0 else 0.0 for v in variances]
+
+
+def _min_max(scaler: Any, features: Features) -> Scaling:
+    low, high = _read(scaler.min, features), _read(scaler.max, features)
+    return low, [None if a is None or b is None else b - a for a, b in zip(low, high, strict=True)]
+
+
+def _max_abs(scaler: Any, features: Features) -> Scaling:
+    return [0.0] * len(features), [v or 0.0 for v in _read(scaler.abs_max, features)]
+
+
+def _robust(scaler: Any, features: Features) -> Scaling:
+    centres = _read(scaler.median, features) if scaler.with_centering else [0.0] * len(features)
+    ranges = _read(scaler.iqr, features) if scaler.with_scaling else [1.0] * len(features)
+    return [v or 0.0 for v in centres], [v or 0.0 for v in ranges]
+
+
+def _read(statistics: Mapping[str, Any], features: Features) -> Numbers:
+    # a feature that was never learned has none, and River makes it when it is asked
+    found = map(statistics.get, features)
+    return [None if each is None else each.get() for each in found]
+
+
+_SCALINGS: dict[type, Callable[[Any, Features], Scaling]] = {
+    preprocessing.AdaptiveStandardScaler: _adaptive,
+    preprocessing.MaxAbsScaler: _max_abs,
+    preprocessing.MinMaxScaler: _min_max,
+    preprocessing.RobustScaler: _robust,
+    preprocessing.StandardScaler: _standard,
+}
+
+
+@compiled
+def _scale(numbers: Floats, given: Floats) -> bool:
+    """Subtract ``given[0]`` and divide by ``given[1]``; return whether all numbers are finite.
+
+    ``numbers`` has the shape (inputs, features), ``given`` (2, features).
+    """
+    for column in range(numbers.shape[1]):
+        centre, divisor = given[0, column], given[1, column]
+        last = scaled = math.nan
+        for row in range(numbers.shape[0]):
+            if numbers[row, column] != last:  # most rows share the observation's value
+                last = numbers[row, column]
+                scaled = 0.0 if divisor == 0.0 else (last - centre) / divisor
+                if not math.isfinite(scaled):
+                    return False
+            numbers[row, column] = scaled
+    return True

@@ -28,8 +28,9 @@ class Explainer(Estimates):
     seed
         Random seed; None for a new one each time.
     evaluator
-        How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
+        How the model is evaluated: ``"hoeffding"``, ``"mondrian"``, ``"linear"``,
+        ``"naive-bayes"``, ``"batch"``, ``"generic"``, or ``"auto"``, the first of these that fits;
+        or an evaluator of your own.
 
     Raises
     ------

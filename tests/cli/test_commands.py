@@ -146,7 +146,7 @@ def test_check_names_the_models_of_streams_and_which_streams_there_are_not(
     result = run(with_topics, "check", **own)
     assert "model: ARFClassifier\nevaluator: hoeffding" in result.stdout
     stream = load_config(with_topics / "fluxplain.toml").topic("features")
-    assert f"stream {stream}-1: model GaussianNB, evaluator generic" in one_line(result.stdout)
+    assert f"stream {stream}-1: model GaussianNB, evaluator naive-bayes" in one_line(result.stdout)
     assert result.returncode == 2
     assert f"streams has 9, but {stream} has 4 partitions, from 0 to 3" in one_line(result.stderr)
 

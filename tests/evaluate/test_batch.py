@@ -85,7 +85,7 @@ def test_a_river_model_of_many_is_evaluated_in_batches_only_if_configured() -> N
     for _ in range(200):
         x = {"a": rng.random() < 0.5, "b": rng.random() < 0.2}
         model.learn_one(x, x["a"] or x["b"])
-    assert choose(model).kind == "generic"
+    assert choose(model).kind == "naive-bayes"
     evaluate = choose(model, "batch").evaluator
     replacements = [{}, {"a": True}, {"a": False, "b": False}]
     assert_same(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from river import ensemble, forest, linear_model, preprocessing, tree
+from river import ensemble, forest, linear_model, naive_bayes, preprocessing, tree
 from river.datasets import synth
 
 from fluxplain.evaluate import GenericEvaluator, Value, choose
@@ -23,10 +23,18 @@ RECORDS = 1200
 
 HT, HTR = tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor
 HAT, HATR = tree.HoeffdingAdaptiveTreeClassifier, tree.HoeffdingAdaptiveTreeRegressor
-Scaler = preprocessing.StandardScaler
+Scaler, Logistic = preprocessing.StandardScaler, linear_model.LogisticRegression
 Grace = {"grace_period": 50}
 
 Factory = Callable[[], Any]
+
+
+def begun(model: Any) -> Any:
+    """Return a model that has learned two observations: before, it fails."""
+    for x, y in stream(2):
+        model.learn_one(x, bool(y))
+    return model
+
 
 CLASSIFIERS: dict[str, Factory] = {
     "tree": lambda: HT(**Grace),
@@ -66,9 +74,28 @@ NUMERIC_CLASSIFIERS: dict[str, Factory] = {
     "scaled-forest": lambda: Scaler() | forest.ARFClassifier(n_models=3, seed=1),
     "compiled-scaled": lambda: as_arrays(Scaler() | forest.ARFClassifier(n_models=3, seed=1)),
     "scaled-twice": lambda: preprocessing.MinMaxScaler() | Scaler() | HT(**Grace),
-    "logistic": lambda: Scaler() | linear_model.LogisticRegression(l2=0.01),
-    "logistic-raw": linear_model.LogisticRegression,
-    "logistic-robust": lambda: preprocessing.RobustScaler() | linear_model.LogisticRegression(),
+    "logistic": lambda: Scaler() | Logistic(l2=0.01),
+    "logistic-raw": Logistic,
+    "logistic-adaptive": lambda: preprocessing.AdaptiveStandardScaler() | Logistic(),
+    "logistic-binary": lambda: preprocessing.Binarizer(threshold=50.0) | Logistic(),
+    "logistic-largest": lambda: preprocessing.MaxAbsScaler() | Logistic(),
+    "logistic-range": lambda: begun(preprocessing.MinMaxScaler() | Logistic()),
+    "mondrian": lambda: forest.AMFClassifier(n_estimators=3, seed=1),
+    "mondrian-leaves": lambda: forest.AMFClassifier(2, use_aggregation=False, seed=1),
+    "mondrian-small": lambda: Scaler() | forest.AMFClassifier(2, max_nodes=30, seed=1),
+    "bayes": naive_bayes.GaussianNB,
+    "bayes-scaled": lambda: Scaler() | naive_bayes.GaussianNB(),
+    "bayes-binary": lambda: naive_bayes.BernoulliNB(true_threshold=50.0),
+    "bayes-counts": naive_bayes.MultinomialNB,
+    "bayes-complement": naive_bayes.ComplementNB,
+    "bagged-bayes": lambda: ensemble.LeveragingBaggingClassifier(naive_bayes.GaussianNB(), seed=1),
+    "bagged-logistic": lambda: Scaler() | ensemble.BaggingClassifier(Logistic(), seed=1),
+    "bagged-logistic-scaled": lambda: ensemble.ADWINBaggingClassifier(
+        Scaler() | Logistic(), n_models=3, seed=1
+    ),
+    "boosted-logistic": lambda: Scaler() | ensemble.BOLEClassifier(Logistic(), seed=1),
+    "logistic-window": lambda: Scaler(window_size=50) | Logistic(),
+    "logistic-robust": lambda: preprocessing.RobustScaler() | Logistic(),
 }
 REGRESSORS: dict[str, Factory] = {
     "mean-leaves": lambda: HTR(**Grace, leaf_prediction="mean"),
@@ -81,6 +108,10 @@ REGRESSORS: dict[str, Factory] = {
     "regression-bagging": lambda: ensemble.BaggingRegressor(HTR(**Grace), n_models=3, seed=1),
     "scaled-regression-tree": lambda: Scaler() | HTR(**Grace),
     "linear": lambda: Scaler() | linear_model.LinearRegression(),
+    "mondrian-regression": lambda: begun(forest.AMFRegressor(n_estimators=3, seed=1)),
+    "bagged-linear": lambda: (
+        Scaler() | ensemble.BaggingRegressor(linear_model.LinearRegression(), n_models=3, seed=1)
+    ),
     "linear-centred": lambda: (
         Scaler(with_std=False) | Scaler() | linear_model.LinearRegression(l2=0.1)
     ),

@@ -31,6 +31,7 @@ PARTS: dict[str, Measure] = {
     "forests": library.forests_as_arrays,
     "pfi": library.pfi_and_training,
     "full": library.full_sets,
+    "relatives": library.relatives,
     "stage": stage.explaining_in_the_stage,
     "features": library.by_features,
     "variance": variance.error_for_time,

@@ -10,7 +10,7 @@ from fluxplain.config import Config
 from fluxplain.forest import as_river
 from fluxplain.stages import Message, ModelStage, process
 from tests.kit.waiting import FailedError
-from tests.measure.benchmarks import library
+from tests.measure.benchmarks.case import WARM_UP, generic_pdp, ixai
 from tests.measure.benchmarks.rig import (
     BROKERS,
     FEATURES,
@@ -73,9 +73,9 @@ async def _bare_consumer(config: Config, methods: list[str]) -> float:
     from aiokafka import AIOKafkaConsumer  # noqa: PLC0415  of Faust
 
     model = as_river(config.make_model())
-    sides = library.ixai(model, FEATURES)
+    sides = ixai(model, FEATURES)
     if "ipdp" in methods:
-        sides["pdp"] = library.ours(model, FEATURES, evaluator="generic")["pdp"]
+        sides["pdp"] = generic_pdp(model, FEATURES)
     consumer = AIOKafkaConsumer(
         config.topic("features"),
         bootstrap_servers=config.kafka.bootstrap_servers,
@@ -90,7 +90,7 @@ async def _bare_consumer(config: Config, methods: list[str]) -> float:
             x, y = record["x"], record["y"]
             if taken == STEADY:
                 begin = time.perf_counter()
-            if taken >= STEADY - library.WARM_UP:  # its storages fill before it is measured
+            if taken >= STEADY - WARM_UP:  # its storages fill before it is measured
                 model.predict_proba_one(x)
                 for explain in sides.values():
                     explain(x, y)

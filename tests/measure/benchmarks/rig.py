@@ -21,7 +21,7 @@ from tests.kit.settings import write_config
 from tests.kit.support import agrawal
 from tests.kit.waiting import FailedError
 from tests.kit.workers import Workers
-from tests.measure.benchmarks import library
+from tests.measure.benchmarks import library_streams
 from tests.measure.benchmarks.timing import Run
 from tests.measure.chaos.feed import Feed
 
@@ -29,7 +29,7 @@ Broker = Literal["Kafka", "embedded broker"]
 
 BROKERS: tuple[Broker, ...] = ("Kafka", "embedded broker")
 
-FEATURES = list(next(library.agrawal())[0])
+FEATURES = list(next(library_streams.agrawal())[0])
 
 ALL = ["ipfi", "isage", "ipdp"]
 

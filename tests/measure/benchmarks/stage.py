@@ -8,10 +8,10 @@ import orjson
 from river import forest
 
 from fluxplain.config import Config
-from fluxplain.explain import explain_together
 from fluxplain.forest import as_arrays
 from fluxplain.stages import Message, ModelStage, Stage, process
-from tests.measure.benchmarks.library import Record, agrawal, explainers
+from tests.measure.benchmarks.case import Record, together
+from tests.measure.benchmarks.library_streams import agrawal, mixed_agrawal
 from tests.measure.benchmarks.timing import Figure, Run, Stopwatch, quartiles
 
 TRAINED, MEASURED = 5_000, 1_000
@@ -29,15 +29,9 @@ def explaining_in_the_stage(run: Run) -> Iterator[Figure]:
     The cost in the stage is what a stage takes that explains all observations, less what one takes
     that explains next to none. Both, and the library's explainers, take turns record by record.
     """
-    for name, records in (("numbers only", agrawal), ("with 3 categories", with_categories)):
+    for name, records in (("numbers only", agrawal), ("with 3 categories", mixed_agrawal)):
         run.clock.say(f"the stage and the library, {name}")
         yield _figure(f"full set in the model stage, ARF-10, agrawal, {name}", records)
-
-
-def with_categories() -> Iterator[Record]:
-    """Yield the first concept, with its categories as text."""
-    for x, y in agrawal():
-        yield {f: f"c{v}" if f in CATEGORIES else v for f, v in x.items()}, y
 
 
 def settings(x: Mapping[str, Any], **explain: Any) -> dict[str, Any]:
@@ -56,14 +50,14 @@ def _figure(name: str, records: Callable[[], Iterator[Record]]) -> Figure:
     explaining = _stage(settings(x))
     plain = _stage(settings(x, every=FEW))
     model = as_arrays(forest.ARFClassifier(n_models=10, seed=1))
-    together = explainers(model, list(x))
+    explain = together(model, list(x))
     watch = Stopwatch()
     for i, (x, y) in enumerate(itertools.islice(records(), TRAINED + MEASURED)):
         message = Message("features", 0, i, None, orjson.dumps({"x": x, "y": y}))
         timer = watch if i >= TRAINED else Stopwatch()
         timer.time("stage", _step, explaining, message)
         timer.time("plain", _step, plain, message)
-        timer.time("library", explain_together, together, x, y)
+        timer.time("library", explain, x, y)
         model.predict_proba_one(x)
         model.learn_one(x, y)
     blocks = zip(*(watch.blocks(side) for side in ("stage", "plain", "library")), strict=True)

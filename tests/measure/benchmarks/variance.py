@@ -13,7 +13,7 @@ from fluxplain.explain import IncrementalPFI, IncrementalSAGE
 from fluxplain.explain.imputers import InnerSamples
 from fluxplain.explain.parameter_checks import ALL
 from tests.kit.command import Clock
-from tests.measure.benchmarks.library import agrawal
+from tests.measure.benchmarks.library_streams import agrawal
 from tests.measure.benchmarks.timing import Figure, Run, Stopwatch
 
 TRAINED = 5000
