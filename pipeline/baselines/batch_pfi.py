@@ -12,8 +12,8 @@ import numpy as np
 from fluxplain.baselines.batch import Batch
 from fluxplain.evaluate import Evaluator, Observation, as_evaluator
 from fluxplain.explain.losses import Loss, Target
-from fluxplain.explain.method import Question, ask_model
-from fluxplain.explain.pfi import PFI, drawn_rows
+from fluxplain.explain.method import ask_model
+from fluxplain.explain.pfi import PFI, drawn
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.sage import permuted
 
@@ -131,7 +131,7 @@ def _mean_growths(batch: Batch, chosen: Iterable[Sequence[int]]) -> dict[str, fl
     players = batch.players
     total = np.zeros(len(players))
     for (observed, y), places in zip(batch, chosen, strict=True):
-        question = Question(drawn_rows(players, observed, batch.stored, places))
+        question = drawn(players, observed, batch.stored, places, np.arange(len(players)))
         prediction, [table] = ask_model(batch.evaluator, observed, [question])
         labels, numbers, _ = table
         blocks = numbers.reshape(len(players), len(places), len(labels))

@@ -16,14 +16,14 @@ from fluxplain.evaluate.table import aligned
 from fluxplain.explain import kernels
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples, draws
 from fluxplain.explain.losses import Loss, Target
-from fluxplain.explain.method import Question, ask_model
+from fluxplain.explain.method import ask_model
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.sage import (
     DEFAULT_INNER_SAMPLES,
     SAGE,
     Draw,
     changing,
-    hidden_rows,
+    hidden,
     permuted,
 )
 
@@ -97,8 +97,8 @@ def permuted_sage(
         chosen = draws(len(batch), inner_samples, rng)
         places = changing(players, order, observed, batch.stored)
         draw = Draw(places, np.arange(1, len(places)), len(chosen))
-        rows = hidden_rows(players, observed, batch.stored, chosen, draw)
-        _, [table] = ask_model(batch.evaluator, observed, [Question(rows)])
+        question = hidden(players, observed, batch.stored, chosen, draw)
+        _, [table] = ask_model(batch.evaluator, observed, [question])
         own, numbers = outputs[place], aligned(table, labels)
         blocks = kernels.revealed(mean, own, numbers, draw.m, places, len(players))
         total += SAGE.increments(loss, [y], labels, own[None], blocks)

@@ -35,8 +35,10 @@ class KeyedCurve(Generic[K]):
         self._by_range = by_range
         self._projections = ExponentialMeans(1, [alpha])
         self._labels: Labels = ()
+        self._shown: Places = np.zeros(0, np.intp)  # the columns of the shown labels
         self._slots: dict[K, int] = {}  # the longest absent first
         self._free: list[int] = []
+        self._keys: list[K] = []  # the last ones
         self._rows: Places = np.zeros(0, np.intp)  # the slots of the keys
         self._effects: Floats = np.zeros((0, 0))  # shape (slots, labels)
         self._weights: Floats = np.zeros(0)
@@ -46,22 +48,35 @@ class KeyedCurve(Generic[K]):
 
         A category has at most ``width`` keys.
         """
-        check_size(len(set(keys)), len(answers.numbers), len(keys))
+        is_new = keys != self._keys
+        if is_new:
+            check_size(len(set(keys)), len(keys))
+        check_size(len(keys), len(answers.numbers))
         check_answers(self._labels, answers)
         labels = tuple(dict.fromkeys((*self._labels, *answers.labels)))
         if labels != self._labels:
             self._effects = np.pad(self._effects, ((0, 0), (0, len(labels) - len(self._labels))))
             self._labels = labels
-        ice = aligned(answers, labels)
-        self._move(keys, ice, len(keys) + ABSENT_CATEGORIES * width)
-        shown, effects = self.effects(0)
-        own = np.ascontiguousarray(aligned(Table(labels, ice), shown).T)
-        deviation, projection = RANGE if self._by_range else DEVIATION
-        projections = [projection(*each) for each in zip(effects, own, strict=True)]
-        self.values[0] = _mean([deviation(effect) for effect in effects])
-        self._projections.update(np.array([[_mean(projections)]]))
+            columns = [labels.index(label) for label in shown_labels(labels)]
+            self._shown = np.array(columns, np.intp)
+        if is_new:
+            self._rows = np.array([self._slot(key) for key in keys], np.intp)
+            self._keys = list(keys)
+        self.values[0], projection, increment = kernels.move_keyed(
+            self._rows,
+            aligned(answers, labels),
+            self.alpha,
+            self.debias,
+            self._by_range,
+            self._shown,
+            self._weights,
+            self._effects,
+        )
+        while is_new and len(self._slots) > len(keys) + ABSENT_CATEGORIES * width:
+            self._free.append(self._slots.pop(next(iter(self._slots))))
+        self._projections.update(np.array([[projection]]))
         self.n += 1
-        return _mean([deviation(each) for each in own])
+        return increment
 
     @property
     def variances(self) -> Floats:
@@ -77,17 +92,8 @@ class KeyedCurve(Generic[K]):
 
     def effects(self, _curve: int) -> tuple[Labels, Floats]:
         """Return the shown classes, and their effects at the keys, shape (classes, keys)."""
-        shown = tuple(shown_labels(self._labels))
-        effects = aligned(Table(self._labels, self._effects[self._rows]), shown)
-        return shown, np.ascontiguousarray(effects.T)
-
-    def _move(self, keys: Sequence[K], ice: Floats, most: int) -> None:
-        self._rows = rows = np.array([self._slot(key) for key in keys], np.intp)
-        self._weights[rows] = (1.0 - self.alpha) * self._weights[rows] + self.alpha
-        w = self.alpha / self._weights[rows, None] if self.debias else self.alpha
-        self._effects[rows] += w * (ice - self._effects[rows])
-        while len(self._slots) > most:
-            self._free.append(self._slots.pop(next(iter(self._slots))))
+        shown = tuple(self._labels[place] for place in self._shown.tolist())
+        return shown, np.ascontiguousarray(self._effects[self._rows][:, self._shown].T)
 
     def _slot(self, key: K) -> int:
         """Return the slot of a key, and mark it as the most recent one."""
@@ -102,22 +108,3 @@ class KeyedCurve(Generic[K]):
             self._weights[slot], self._effects[slot] = 0.0, 0.0
         self._slots[key] = slot
         return slot
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(kernels.mean_of(np.array(values)))
-
-
-def quarter_range(curve: Floats) -> float:
-    """Return a quarter of the range of a curve."""
-    return float(curve.max() - curve.min()) / 4.0
-
-
-def range_projection(curve: Floats, ice: Floats) -> float:
-    """Return the product of the quarter range's derivatives, by the points, with ``ice``."""
-    high, low = curve.argmax(), curve.argmin()
-    return float(ice[high] - ice[low]) / 4.0 if curve[high] > curve[low] else 0.0
-
-
-RANGE = quarter_range, range_projection
-DEVIATION = kernels.deviation, kernels.projection

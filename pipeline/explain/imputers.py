@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Observation, Observed, Value
-from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.explain.method import Given, ImportanceMethod
 from fluxplain.explain.parameter_checks import ALL, check_size, check_warm_up
 from fluxplain.explain.players import Players
@@ -57,11 +57,8 @@ class Replacement(ImportanceMethod):
                 players.features, size=reservoir.size, rng=rng, categorical=categorical
             )
         self.names = players.names if asked is None else players.chosen(asked)
-
-    @property
-    def asked(self) -> list[int]:
-        """The places of the asked players among all."""
-        return [place for place, name in enumerate(self.players.names) if name in self.names]
+        places = {name: place for place, name in enumerate(players.names)}
+        self.asked: Places = np.array([places[name] for name in self.names], np.intp)
 
     @classmethod
     def configured(
@@ -96,9 +93,9 @@ class Replacement(ImportanceMethod):
     def take_over(self, before: Sequence[Self]) -> None:
         """Take over the samples of another method; all have drawn the same ones."""
         if before:
-            names = self.names
+            names, asked = self.names, self.asked
             vars(self).update(vars(before[0]))
-            self.names = names
+            self.names, self.asked = names, asked
 
 
 def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:

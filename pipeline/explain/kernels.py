@@ -18,19 +18,19 @@ CROSS_ENTROPY, ZERO_ONE, BRIER, ABSOLUTE_ERROR, SQUARED_ERROR = range(5)
 
 
 @compiled
-def replace_drawn(
-    rows: Floats, columns: Places, stored: Floats, chosen: Places, starts: Places
+def replace_drawn(  # noqa: PLR0917  compiled functions take arrays
+    rows: Floats, columns: Places, stored: Floats, chosen: Places, starts: Places, which: Places
 ) -> None:
     """Replace one player in each input by its values in the m chosen observations.
 
     ``rows`` has the observation in each row, shape (players · m, columns), ``columns`` the column
     of each feature, and ``stored`` the shape (observations, features). The features of each player
-    begin at ``starts``, and those of the last one end at its last.
+    begin at ``starts``, and those of the last one end at its last; ``which`` are the players.
     """
     m = chosen.shape[0]
-    for i in range(starts.shape[0] - 1):
+    for i in range(which.shape[0]):
         for j in range(m):
-            for k in range(starts[i], starts[i + 1]):
+            for k in range(starts[which[i]], starts[which[i] + 1]):
                 rows[i * m + j, columns[k]] = stored[chosen[j], k]
 
 
@@ -376,6 +376,23 @@ def projection(curve: Floats, ice: Floats) -> float:
 
 
 @compiled
+def quarter_range(curve: Floats) -> float:
+    """Return a quarter of the range of a curve; 0 without points."""
+    if len(curve) == 0:
+        return 0.0
+    return float(curve.max() - curve.min()) / 4.0
+
+
+@compiled
+def range_projection(curve: Floats, ice: Floats) -> float:
+    """Return the product of the quarter range's derivatives, by the points, with ``ice``."""
+    if len(curve) == 0:
+        return 0.0
+    high, low = curve.argmax(), curve.argmin()
+    return float(ice[high] - ice[low]) / 4.0 if curve[high] > curve[low] else 0.0
+
+
+@compiled
 def are_moderate(numbers: Floats, largest: float) -> bool:
     """Return whether all absolute values are finite and at most ``largest``."""
     for row in range(numbers.shape[0]):
@@ -446,3 +463,40 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
         increments[i] = mean_of(per_class[2, :m])
         n[curve] += 1
     return True
+
+
+@compiled
+def move_keyed(  # noqa: PLR0917  compiled functions take arrays
+    rows: Places,
+    ice: Floats,
+    alpha: float,
+    debias: bool,
+    by_range: bool,
+    shown: Places,
+    weights: Floats,
+    effects: Floats,
+) -> tuple[float, float, float]:
+    """Move the means of some keys towards one observation's outputs.
+
+    ``rows`` are the keys' places among the ``effects``, shape (places, classes), and among the sums
+    of the smoothing's ``weights``; ``ice`` has the outputs, shape (keys, classes), and ``shown``
+    the classes that count. Returns the importance of the means, the projection of the outputs, and
+    the importance of the outputs: a quarter of the range with ``by_range``, else the deviation.
+    """
+    for i in range(rows.shape[0]):
+        weights[rows[i]] = (1.0 - alpha) * weights[rows[i]] + alpha
+        w = alpha / weights[rows[i]] if debias else alpha
+        for c in range(ice.shape[1]):
+            effects[rows[i], c] += w * (ice[i, c] - effects[rows[i], c])
+    per_class = np.empty((3, shown.shape[0]))
+    for m in range(shown.shape[0]):
+        effect, own = np.empty((2, rows.shape[0]))
+        for i in range(rows.shape[0]):
+            effect[i], own[i] = effects[rows[i], shown[m]], ice[i, shown[m]]
+        if by_range:
+            per_class[0, m], per_class[2, m] = quarter_range(effect), quarter_range(own)
+            per_class[1, m] = range_projection(effect, own)
+        else:
+            per_class[0, m], per_class[2, m] = deviation(effect), deviation(own)
+            per_class[1, m] = projection(effect, own)
+    return mean_of(per_class[0]), mean_of(per_class[1]), mean_of(per_class[2])

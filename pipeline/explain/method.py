@@ -3,7 +3,7 @@
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,13 +19,21 @@ Axis = Floats | Grid
 
 
 class Question(NamedTuple):
-    """The inputs that a method asks about, shape (inputs, columns of the observation).
+    """The inputs that a method asks about.
 
+    There are ``n`` of them: ``put`` turns copies of the observation, shape (n, columns), into them,
+    before another observation is stored.
     ``about`` is what the method needs to sort the outputs.
     """
 
-    rows: Floats
+    n: int
+    put: Callable[[Floats], None]
     about: Any = None
+
+    @classmethod
+    def of(cls, rows: Floats, about: Any = None) -> Self:
+        """Return the question about these inputs, shape (inputs, columns)."""
+        return cls(len(rows), lambda copies: np.copyto(copies, rows), about)
 
 
 class Answers(NamedTuple):
@@ -139,16 +147,27 @@ def ask_model(
 
     Raises ``NoOutputError`` if the model has no output yet.
     """
-    asked = [each.rows for each in questions if each is not None]
-    rows = np.concatenate([observed.numbers[None, :], *asked])
-    table = evaluator(Inputs(observed, rows))
-    # models may return any layout; compiled functions take this one
-    table = table._replace(numbers=np.ascontiguousarray(table.numbers))
-    if len(table.numbers) != len(rows):
-        raise ValueError(f"the evaluator gave {len(table.numbers)} outputs on {len(rows)} inputs")
+    inputs = inputs_of(observed, [each for each in questions if each is not None])
+    table = evaluator(inputs)
+    if not table.numbers.flags.c_contiguous:
+        # models may return any layout; compiled functions take this one
+        table = table._replace(numbers=np.ascontiguousarray(table.numbers))
+    if len(table.numbers) != len(inputs.rows):
+        given = f"{len(table.numbers)} outputs on {len(inputs.rows)} inputs"
+        raise ValueError(f"the evaluator gave {given}")
     tables, begin = [], 1
     for question in questions:
-        end = begin + (0 if question is None else len(question.rows))
+        end = begin + (0 if question is None else question.n)
         tables.append(table.part(begin, end))
         begin = end
     return table.part(0, 1), tables
+
+
+def inputs_of(observed: Observed, questions: Sequence[Question]) -> Inputs:
+    """Return the observation itself, and after it the inputs of the questions."""
+    rows = copies(observed, 1 + sum(question.n for question in questions))
+    begin = 1
+    for question in questions:
+        question.put(rows[begin : begin + question.n])
+        begin += question.n
+    return Inputs(observed, rows)

@@ -5,6 +5,7 @@ Dynamic Modeling Scenarios".
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from fluxplain.explain.curve import Effect, Grid, IceCurve, IceCurves
 from fluxplain.explain.effects import Effects
 from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
-from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid, copies
+from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid
 from fluxplain.explain.players import check_features
 from fluxplain.explain.points import Points, PointStorage, RNGOf, seeded
 from fluxplain.explain.smoothing import Estimated, check_alpha
@@ -80,33 +81,27 @@ class PDP(Method):
         self.storage.learn_kinds(observed.x)
         points = self.storage.points(observed.encoding)
         singles = points if points.names == self.features else points.some(self.features)
-        rows = copies(observed, len(singles.codes))
-        columns = columns_of(observed.features, singles.names)
-        kernels.put_points(rows, columns, np.array(singles.sizes, np.intp), singles.codes)
-        asked = Asked(singles.names, singles.sizes, singles.axes)
-        if self.pairs:
-            rows, asked = self._with_pairs(observed, points, rows, asked)
-        return Question(rows, asked) if asked.names else None
+        pairs = {name: points.some(pair) for name, pair in self.pairs.items()}
+        pairs = {name: found for name, found in pairs.items() if len(found.names) > 1}
+        asked = _asked(singles, pairs)
+        if not asked.names:
+            return None
+        columns, sizes = (
+            columns_of(observed.features, singles.names),
+            np.array(singles.sizes, np.intp),
+        )
 
-    def _with_pairs(
-        self, observed: Observed, points: Points, rows: Floats, singles: Asked
-    ) -> tuple[Floats, Asked]:
-        """Append the inputs of pairs, one for each combination of both features' points."""
-        names, sizes, axes = [*singles.names], [*singles.sizes], [*singles.axes]
-        each = [rows]
-        for name, pair in self.pairs.items():
-            (a, b), found = pair, points.some(pair)
-            if len(found.names) < 2:
-                continue
-            first, second = np.split(found.codes, found.sizes[:1])
-            own = copies(observed, len(first) * len(second))
-            combined = [first.repeat(len(second)), np.tile(second, len(first))]
-            own[:, columns_of(observed.features, (a, b))] = np.stack(combined, axis=1)
-            each.append(own)
-            names.append(name)
-            sizes.append(len(own))
-            axes.append((found.axes[0], found.axes[1]))
-        return np.concatenate(each), Asked(names, sizes, axes)
+        def put(rows: Floats) -> None:
+            n = len(singles.codes)
+            kernels.put_points(rows[:n], columns, sizes, singles.codes)
+            for pair in pairs.values():
+                first, second = np.split(pair.codes, pair.sizes[:1])
+                both = first.repeat(len(second)), np.tile(second, len(first))
+                own = rows[n : n + len(both[0])]
+                own[:, columns_of(observed.features, pair.names)] = np.stack(both, axis=1)
+                n += len(own)
+
+        return Question(sum(asked.sizes), put, asked)
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
         """Return the outputs at the points of each feature and pair."""
@@ -115,7 +110,9 @@ class PDP(Method):
         names, sizes, axes = asked
         if len(set(sizes)) == 1:
             return Answers(names, labels, numbers.reshape(len(names), sizes[0], len(labels)), axes)
-        return Answers(names, labels, np.split(numbers, np.cumsum(sizes)[:-1]), axes)
+        ends = [*accumulate(sizes)]
+        blocks = [numbers[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        return Answers(names, labels, blocks, axes)
 
     def store(self, observed: Observed) -> None:
         """Offer the observation's values to the storages."""
@@ -127,6 +124,17 @@ class PDP(Method):
             other = next((each for each in before if feature in each.storage.features), None)
             if other is not None:
                 self.storage.take_over(feature, other.storage)
+
+
+def _asked(singles: Points, pairs: Mapping[str, Points]) -> Asked:
+    """Append the pairs, each with every combination of both features' points."""
+    if not pairs:
+        return Asked(singles.names, singles.sizes, singles.axes)
+    return Asked(
+        [*singles.names, *pairs],
+        [*singles.sizes, *(pair.sizes[0] * pair.sizes[1] for pair in pairs.values())],
+        [*singles.axes, *((pair.axes[0], pair.axes[1]) for pair in pairs.values())],
+    )
 
 
 class EffectExplainer(Explainer):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from fluxplain.evaluate import Evaluator, Observed, Table
-from fluxplain.evaluate.encoding import Floats, columns_of
+from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels
 from fluxplain.explain import kernels
 from fluxplain.explain.importance import ImportanceExplainer
@@ -108,27 +108,24 @@ class PFI(Replacement):
         chosen = draws(len(stored), self.inner_samples, self.rng)
         if self.conditional is not None:
             rows = self._conditional_rows(observed, len(chosen))
-        else:
-            if self.imputer == "product":
-                stored, chosen = mixed(stored, len(chosen), self.rng), range(len(chosen))
-            rows = drawn_rows(self.players, observed, stored, chosen)
-        if len(self.names) < len(self.players):
-            shape = len(self.players), len(chosen), rows.shape[1]
-            rows = rows.reshape(shape)[self.asked].reshape(-1, rows.shape[1])
-        return Question(rows)
+            return Question.of(rows[self.asked].reshape(-1, rows.shape[2]))
+        if self.imputer == "product":
+            stored, chosen = mixed(stored, len(chosen), self.rng), range(len(chosen))
+        return drawn(self.players, observed, stored, chosen, self.asked)
 
     def _conditional_rows(self, observed: Observed, n: int) -> Floats:
-        rows = copies(observed, len(self.players) * n)
+        """Return n inputs for each player, shape (players, n, columns), whichever are asked."""
+        rows = copies(observed, len(self.players) * n).reshape(len(self.players), n, -1)
         for player, members in enumerate(self.players.members):
-            drawn = self.conditional.draws(observed.x, members, n) if self.conditional else []
+            values = self.conditional.draws(observed.x, members, n) if self.conditional else []
             columns = columns_of(observed.features, members)
-            rows[player * n : player * n + n, columns] = encoded(observed.encoding, members, drawn)
+            rows[player][:, columns] = encoded(observed.encoding, members, values)
         return rows
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
         """Return each player's outputs with its features replaced."""
         labels, numbers, _ = table
-        shape = len(self.names), len(question.rows) // len(self.names), len(labels)
+        shape = len(self.names), question.n // len(self.names), len(labels)
         return Answers(self.names, labels, numbers.reshape(shape))
 
     @staticmethod
@@ -146,15 +143,21 @@ class PFI(Replacement):
         return kernels.growths(before[:, 0], losses_on(loss, ys, labels, blocks))
 
 
-def drawn_rows(
-    players: Players, observed: Observed, stored: Floats, chosen: Sequence[int]
-) -> Floats:
-    """Return inputs, shape (players · m, columns), with each player's values replaced in turn.
+def drawn(
+    players: Players,
+    observed: Observed,
+    stored: Floats,
+    chosen: Sequence[int],
+    asked: Places,
+) -> Question:
+    """Return the question about each asked player's values replaced, m times in turn.
 
     ``stored`` has the shape (observations, features); the m ``chosen`` observations supply the
     values.
     """
-    rows = copies(observed, len(players) * len(chosen))
-    columns = columns_of(observed.features, players.features)
-    kernels.replace_drawn(rows, columns, stored, np.array(chosen, np.intp), players.starts)
-    return rows
+    columns, supply = columns_of(observed.features, players.features), np.array(chosen, np.intp)
+
+    def put(rows: Floats) -> None:
+        kernels.replace_drawn(rows, columns, stored, supply, players.starts, asked)
+
+    return Question(len(asked) * len(chosen), put)

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluxplain.evaluate import Encoding, Observation, Observed
 from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain.curve import Grid
 from fluxplain.explain.grids import GridSettings
 from fluxplain.explain.method import Axis
 from fluxplain.explain.storage import CategoryStorage, NumberStorage, RollingExtremes
@@ -63,6 +64,7 @@ class PointStorage:
         self.kinds: dict[str, bool] = {}
         self._rngs = {feature: rng_of(feature) for feature in features}
         self._categories: dict[str, CategoryStorage] = {}
+        self._codes: dict[str, tuple[Grid, object, Floats]] = {}
         self._ranges: dict[str, RollingExtremes] = {}
         self._numeric: tuple[str, ...] = ()  # the features of the number storage
         self._numbers = NumberStorage(settings.storage_size, ())
@@ -95,8 +97,9 @@ class PointStorage:
     def prepare(self, encoding: Encoding) -> None:
         """Teach the encoding the stored categories."""
         for feature, storage in self._categories.items():
-            for value in storage.categories():
-                encoding.learn({feature: value})
+            if not encoding.is_categorical(feature):
+                for value in storage.categories():
+                    encoding.learn({feature: value})
 
     def points(self, encoding: Encoding) -> Points:
         """Return the points of the features that are warm."""
@@ -114,13 +117,19 @@ class PointStorage:
         names = tuple(feature for feature in self.features if feature in axes)
         ordered = [axes[feature] for feature in names]
         codes = [
-            axis
-            if isinstance(axis, np.ndarray)
-            else np.array([encoding.number(feature, each) for each in axis])
+            axis if isinstance(axis, np.ndarray) else self._encoded(encoding, feature, axis)
             for feature, axis in zip(names, ordered, strict=True)
         ]
         together = np.concatenate(codes) if codes else np.zeros(0)
         return Points(names, ordered, [*map(len, ordered)], together)
+
+    def _encoded(self, encoding: Encoding, feature: str, categories: Grid) -> Floats:
+        """Return the categories' numbers, which are kept while neither changes."""
+        known, mark, numbers = self._codes.get(feature, ([], None, np.zeros(0)))
+        if known is not categories or mark is not encoding.mark:
+            numbers = np.array([encoding.number(feature, each) for each in categories])
+            self._codes[feature] = categories, encoding.mark, numbers
+        return numbers
 
     def _numeric_points(self) -> Points:
         """Return the points of the numeric features with a store."""

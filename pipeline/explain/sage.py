@@ -158,10 +158,10 @@ class SAGE(Replacement):
         places = changing(self.players, order, observed, stored)
         draw = Draw(places, self._levels(places), len(chosen))
         if self.conditional is not None:
-            return Question(self._drawn(observed, draw), draw)
+            return Question.of(self._drawn(observed, draw), draw)
         if self.imputer == "product":
             stored, chosen = mixed(stored, draw.m, self.rng), range(draw.m)
-        return Question(hidden_rows(self.players, observed, stored, chosen, draw), draw)
+        return hidden(self.players, observed, stored, chosen, draw)
 
     def _levels(self, places: Places) -> Places:
         """Return the numbers of revealed players that require an evaluation."""
@@ -226,19 +226,21 @@ class SAGE(Replacement):
         return losses[:, 0] - losses[:, 1]
 
 
-def hidden_rows(
+def hidden(
     players: Players, observed: Observed, stored: Floats, chosen: Sequence[int], draw: Draw
-) -> Floats:
-    """Return inputs, shape (levels · m, columns), whose hidden players have stored values.
+) -> Question:
+    """Return the question about inputs whose hidden players have stored values, level by level.
 
     ``stored`` has the shape (observations, features); the m ``chosen`` observations supply the
     values.
     """
-    rows = copies(observed, len(draw.levels) * draw.m)
-    columns = columns_of(observed.features, players.features)
-    supply = np.array(chosen, np.intp)
-    kernels.replace_hidden(rows, columns, stored, supply, players.starts, draw.places, draw.levels)
-    return rows
+    columns, supply = columns_of(observed.features, players.features), np.array(chosen, np.intp)
+    places, levels, m = draw
+
+    def put(rows: Floats) -> None:
+        kernels.replace_hidden(rows, columns, stored, supply, players.starts, places, levels)
+
+    return Question(len(levels) * m, put, draw)
 
 
 def changing(players: Players, order: Sequence[int], observed: Observed, stored: Floats) -> Places:

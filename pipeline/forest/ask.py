@@ -20,16 +20,20 @@ from fluxplain.forest.learn import DONE, OVERFLOW, class_order, divide
 from fluxplain.forest.state import (
     LEAF,
     MEAN,
-    NUMERIC,
     Flags,
     Integers,
-    Kinds,
     State,
 )
-from fluxplain.forest.walk import common_way, leaf_of, way
+from fluxplain.forest.walk import Ways, common_way, leaf_of, step, way, ways_of
 
 BITS = 62
 """Number of bits that mark columns. Further columns share bits, which only costs time."""
+
+BLOCK = 32
+"""Columns that are compared together: most of a row is the observation."""
+
+NO_COLUMN, SEVERAL = -1, -2
+"""Which column is changed, where it is not exactly one."""
 
 
 class LeafArrays(NamedTuple):
@@ -67,15 +71,26 @@ def mark_of(column: int) -> int:
     return 1 << column % BITS
 
 
-@compiled
+@borrowing
 def changed_columns(rows: Floats, x: Floats, changed: Integers) -> None:
-    """Mark the columns in which each row differs from the observation, shape (rows,)."""
+    """Fill in where each row differs from the observation, shape (rows, 2).
+
+    The first are marks of the columns, the second is the column if it is exactly one.
+    """
+    # the compiler compares many integers at once, but neither numbers nor parts by their places
+    n, bits, own = rows.shape[1], rows.view(np.int64), x.view(np.int64)
     for row in range(rows.shape[0]):
-        marks = 0
-        for column in range(rows.shape[1]):
-            if rows[row, column] != x[column]:
-                marks |= mark_of(column)
-        changed[row] = marks
+        marks, which = 0, NO_COLUMN
+        for begin in range(0, n, BLOCK):
+            mine, its = own[begin : begin + BLOCK], bits[row, begin : begin + BLOCK]
+            differing = 0
+            for k in range(len(its)):
+                differing |= its[k] ^ mine[k]
+            for k in range(len(its) if differing else 0):
+                if its[k] != mine[k]:
+                    marks |= mark_of(begin + k)
+                    which = begin + k if which == NO_COLUMN else SEVERAL
+        changed[row, 0], changed[row, 1] = marks, which
 
 
 @compiled
@@ -102,10 +117,7 @@ def own_path(
 
 @borrowing
 def reach_all(
-    kind: Kinds,
-    feature: Integers,
-    test: Floats,
-    below: Integers,
+    of: Ways,
     rows: Floats,
     columns: Integers,
     changed: Integers,
@@ -114,21 +126,21 @@ def reach_all(
     n: int,
     reached: Integers,
 ) -> None:
-    """Fill in each row's leaf, or the first node on its way that is no simple test of it.
+    """Fill in each row's leaf, or the first branch that has no way for it.
 
-    ``changed`` marks the columns in which a row differs from the observation, whose own ``path`` of
-    ``n`` nodes needs no second look.
+    ``changed`` tells where a row differs from the observation, whose own ``path`` of ``n`` nodes
+    needs no second look; see :func:`changed_columns`.
     """
     for row in range(len(rows)):
-        step = 0
-        while step < n - 1 and not tested[step] & changed[row]:
-            step += 1
-        node = path[step]
-        while kind[node] == NUMERIC:
-            column = columns[feature[node]]
-            if column < 0:
+        place = 0
+        while place < n - 1 and not tested[place] & changed[row, 0]:
+            place += 1
+        node = path[place]
+        while of.kind[node] != LEAF:
+            following = step(of, node, rows[row], columns)
+            if following < 0:
                 break
-            node = below[node, 0 if rows[row, column] <= test[node] else 1]
+            node = following
         reached[row] = node
 
 
@@ -138,15 +150,11 @@ def leaves_of(
 ) -> Integers:
     """Return the leaf of each row, with the logarithms that it needs; see :func:`freshen`."""
     path, tested = np.empty((2, LONGEST), np.int64)
-    reached, nodes, is_fresh = np.empty(len(rows), np.int64), state.nodes, state.leaves.is_fresh
-    kind, leaf = nodes.kind, nodes.leaf
-    n = own_path(state, root, x, columns, path, tested)
-    reach_all(
-        *(kind, nodes.feature, nodes.test, nodes.below, rows, columns, changed, path, tested, n),
-        reached,
-    )
+    reached, leaf, is_fresh = np.empty(len(rows), np.int64), state.nodes.leaf, state.leaves.is_fresh
+    n, of = own_path(state, root, x, columns, path, tested), ways_of(state)
+    reach_all(of, rows, columns, changed, path, tested, n, reached)
     for row in range(len(rows)):
-        if kind[reached[row]] != LEAF:
+        if of.kind[reached[row]] != LEAF:
             reached[row] = leaf_of(state, reached[row], rows[row], columns)
         if not is_fresh[leaf[reached[row]]]:
             freshen(state, reached[row])
@@ -154,13 +162,15 @@ def leaves_of(
 
 
 @borrowing
-def seen_columns(of: LeafArrays, leaf: int, columns: Integers) -> int:
-    """Return marks of the columns that a leaf observes."""
+def see_columns(of: LeafArrays, leaf: int, columns: Integers, seen: Flags) -> int:
+    """Note the columns that a leaf observes; return marks of them."""
     marks = 0
+    seen[:] = False
     for place in range(of.n_observed[leaf]):
         column = columns[of.observed[leaf, place]]
         if column >= 0:
             marks |= mark_of(column)
+            seen[column] = True
     return marks
 
 
@@ -233,6 +243,7 @@ def answer_leaf(
     changed: Integers,
     reached: Integers,
     two: float,
+    seen: Flags,
     own: Floats,
     terms: Floats,
     given: Floats,
@@ -242,9 +253,9 @@ def answer_leaf(
     What the observation's own values add to the votes is computed once. Rows that are done reach
     -1.
     """
-    leaf, status, answered, seen = of.leaf[node], DONE, -1, 0
+    leaf, status, answered, marks = of.leaf[node], DONE, -1, 0
     if by_bayes:
-        seen = seen_columns(of, leaf, columns)
+        marks = see_columns(of, leaf, columns, seen)
         for place in range(of.n_observed[leaf]):
             for c in range(given.shape[1]):
                 own[place, c] = NOTHING
@@ -253,14 +264,15 @@ def answer_leaf(
         if reached[row] != node:
             continue
         reached[row] = -1
-        is_own = not changed[row] & seen
+        which = changed[row, 1]
+        is_own = not changed[row, 0] & marks or (which >= 0 and not seen[which])
         if is_own and answered >= 0:
             for c in range(given.shape[1]):
                 given[row, c] = given[answered, c]
             continue
         answered = row if is_own else answered
         if by_bayes:
-            fill_terms(of, leaf, rows, row, columns, changed[row], two, own, terms)
+            fill_terms(of, leaf, rows, row, columns, changed[row, 0], two, own, terms)
             status = max(status, vote_again(of, node, terms, given[row]))
         else:
             majority(of.n_classes[node], of.order[node], of.weight[node], given[row])
@@ -278,6 +290,7 @@ def answer_leaves(
     columns: Integers,
     changed: Integers,
     reached: Integers,
+    seen: Flags,
     own: Floats,
     terms: Floats,
     given: Floats,
@@ -292,7 +305,7 @@ def answer_leaves(
             by_bayes = weight != 0.0 and is_bayes(prediction, threshold, active, right, weight)
             part = answer_leaf(
                 *(of, node, by_bayes, first, rows, x, columns, changed, reached, two),
-                *(own, terms, given),
+                *(seen, own, terms, given),
             )
             status = max(status, part)
     return status
@@ -328,9 +341,8 @@ def answer_tree(
     own, terms = np.empty((2, leaves.observed.shape[1], given.shape[1]))
     prediction, threshold, alone = settings.prediction, settings.nb_threshold, x.reshape(1, len(x))
     return answer_leaves(
-        *(of, prediction, threshold, settings.two, rows, alone, columns, changed, reached, own),
-        terms,
-        given,
+        *(of, prediction, threshold, settings.two, rows, alone, columns, changed, reached),
+        *(np.empty(len(x), np.bool_), own, terms, given),
     )
 
 
@@ -349,7 +361,7 @@ def answer_forest(
 
     Returns how many classes there are, and DONE or OVERFLOW.
     """
-    changed, given = np.empty(rows.shape[0], np.int64), np.empty(votes.shape)
+    changed, given = np.empty((rows.shape[0], 2), np.int64), np.empty(votes.shape)
     n, status = class_order(state, mains, order), DONE
     changed_columns(rows, x, changed)
     for i in range(len(mains)):

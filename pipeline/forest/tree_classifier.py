@@ -92,7 +92,7 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
 
     def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
         shares = np.zeros((len(rows), self._arrays.size.classes))
-        changed = np.empty(len(rows), np.int64)
+        changed = np.empty((len(rows), 2), np.int64)
         changed_columns(rows, own, changed)
         status = answer_tree(self._arrays.pointer, 0, rows, own, layout.columns, changed, shares)
         classes = self._arrays.classes_of(0)

@@ -1,31 +1,58 @@
 """The way of an input through a tree, as River's branches take it."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import borrowing, compiled
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest.bayes import total_of
-from fluxplain.forest.state import CATEGORIES, LEAF, NUMERIC, Integers, State
+from fluxplain.forest.state import CATEGORIES, LEAF, NUMERIC, Integers, Kinds, State
+
+
+class Ways(NamedTuple):
+    """The arrays that tell the way of an input; see :mod:`fluxplain.forest.state`."""
+
+    kind: Kinds
+    feature: Integers
+    test: Floats
+    below: Integers
+    category: Integers
+    target: Integers
+    following: Integers
 
 
 @compiled
-def way(state: State, node: int, x: Floats, columns: Integers) -> int:
+def ways_of(state: State) -> Ways:
+    """Return the arrays; a function that takes them needs no more of the state."""
+    nodes, edges = state.nodes, state.edges
+    tests = nodes.kind, nodes.feature, nodes.test, nodes.below
+    return Ways(*tests, edges.category, edges.node, edges.following)
+
+
+@borrowing
+def step(of: Ways, node: int, x: Floats, columns: Integers) -> int:
     """Return the node that a branch leads to; -1 if it has none for the input.
 
     ``columns`` has of each feature its place in ``x``; -1 if it is missing.
     """
-    nodes, edges = state.nodes, state.edges
-    column = columns[nodes.feature[node]]
+    column = columns[of.feature[node]]
     if column < 0:
         return -1
-    if nodes.kind[node] == NUMERIC:
-        return int(nodes.below[node, 0 if x[column] <= nodes.test[node] else 1])
-    if nodes.kind[node] != CATEGORIES:
-        return int(nodes.below[node, 0 if x[column] == nodes.test[node] else 1])
-    edge = nodes.below[node, 0]
-    while edge >= 0 and edges.category[edge] != x[column]:
-        edge = edges.following[edge]
-    return int(edges.node[edge]) if edge >= 0 else -1
+    if of.kind[node] == NUMERIC:
+        return int(of.below[node, 0 if x[column] <= of.test[node] else 1])
+    if of.kind[node] != CATEGORIES:
+        return int(of.below[node, 0 if x[column] == of.test[node] else 1])
+    edge = of.below[node, 0]
+    while edge >= 0 and of.category[edge] != x[column]:
+        edge = of.following[edge]
+    return int(of.target[edge]) if edge >= 0 else -1
+
+
+@compiled
+def way(state: State, node: int, x: Floats, columns: Integers) -> int:
+    """Return the node that a branch leads to; see :func:`step`."""
+    return step(ways_of(state), node, x, columns)
 
 
 @compiled

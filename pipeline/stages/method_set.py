@@ -9,7 +9,7 @@ from fluxplain.config import Config
 from fluxplain.evaluate import Encoding, Evaluator, Inputs, Observed, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
-from fluxplain.explain.method import Answers, Question
+from fluxplain.explain.method import Answers, Question, inputs_of
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.points import RNGOf
 from fluxplain.schemas.methods import METHODS, Method
@@ -28,7 +28,7 @@ class Questions:
     @property
     def inputs(self) -> dict[Work, int]:
         """Number of inputs of each method."""
-        return {method: len(question.rows) for method, question in self.by_method.items()}
+        return {method: question.n for method, question in self.by_method.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +134,12 @@ def evaluate(evaluator: Evaluator, questions: Questions) -> Outputs:
     Exception
         What the model raises on any of the inputs, or ``ValueError`` if an output is too large.
     """
-    observed = questions.observed
-    rows = [observed.numbers[None, :], *[each.rows for each in questions.by_method.values()]]
-    table = _evaluated(evaluator, Inputs(observed, np.concatenate(rows)))
+    inputs = inputs_of(questions.observed, list(questions.by_method.values()))
+    table = _evaluated(evaluator, inputs)
     tables, begin = {}, 1
     for method, question in questions.by_method.items():
-        tables[method] = table.part(begin, begin + len(question.rows))
-        begin += len(question.rows)
+        tables[method] = table.part(begin, begin + question.n)
+        begin += question.n
     return Outputs(table.first(), tables, {})
 
 
@@ -157,10 +156,10 @@ def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
     failures: dict[tuple[Method, int], str] = {}
     for method, question in questions.by_method.items():
         found: dict[int, Table] = {}
-        for row in range(len(question.rows)):
-            inputs = Inputs(questions.observed, question.rows[row : row + 1])
+        inputs = inputs_of(questions.observed, [question])
+        for row in range(question.n):
             try:
-                table = _evaluated(evaluator, inputs)
+                table = _evaluated(evaluator, inputs.some([row + 1]))
             except MemoryError:
                 raise
             except Exception as error:  # the model's own code may raise anything
@@ -170,7 +169,7 @@ def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
                 found[row] = table
         tables_ = (own.prediction, *found.values())
         labels: Labels = tuple(dict.fromkeys(label for each in tables_ for label in each.labels))
-        numbers = np.full((len(question.rows), len(labels)), np.nan)
+        numbers = np.full((question.n, len(labels)), np.nan)
         for row, table in found.items():
             numbers[row] = aligned(table, labels)[0]
         tables[method] = Table(labels, numbers)

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from river import linear_model
 
-from fluxplain.evaluate import Encoding, Inputs, Value
+from fluxplain.evaluate import Encoding, Value
 from fluxplain.explain import IncrementalPFI, IncrementalSAGE, explain_together
 from fluxplain.explain.imputers import ObservationalImputer, mixed
+from fluxplain.explain.method import inputs_of
 from fluxplain.explain.players import Players
 from fluxplain.explain.sage import SAGE
 from fluxplain.explain.storage import GeometricReservoir
@@ -190,7 +191,7 @@ def test_what_isage_asks_about_is_possible_unless_features_are_mixed(imputer: st
             order, levels, m = question.about
             first = FEATURES[order[0]]
             if first in others and 1 in levels:
-                for row in Inputs(observed, question.rows[:m]).dicts():
+                for row in inputs_of(observed, [question]).dicts()[1 : 1 + m]:
                     others[first] += row["a"] != row["b"]
         sampler.store(observed)
     assert bool(others["a"]) == (imputer != "observational")

@@ -16,8 +16,8 @@ from fluxplain.baselines import batch_pair_pdp
 from fluxplain.evaluate import Output
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Table
-from fluxplain.explain import IncrementalPairPDP
-from fluxplain.explain.categories import DEVIATION, RANGE, KeyedCurve
+from fluxplain.explain import IncrementalPairPDP, kernels
+from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.grids import GridKind
 from fluxplain.explain.surface import Axes, Surface, SurfaceEffect
@@ -56,7 +56,9 @@ def test_a_projection_is_with_the_derivatives_of_the_importance(
     effects: list[float], by_range: bool
 ) -> None:
     """The importance scales with the effects, and does not change if all are moved (Euler)."""
-    of, projection = RANGE if by_range else DEVIATION
+    of, projection = kernels.deviation, kernels.projection
+    if by_range:
+        of, projection = kernels.quarter_range, kernels.range_projection
     curve = np.array(effects)
     scale = max(map(abs, effects))
     assert projection(curve, curve) == pytest.approx(of(curve), rel=1e-6, abs=1e-9 * scale)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from fluxplain.evaluate import Encoding, Label, Output
 from fluxplain.evaluate.table import table_of
 from fluxplain.explain import IncrementalPDP, kernels
-from fluxplain.explain.categories import quarter_range
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.points import PointStorage, seeded
@@ -102,7 +101,7 @@ def test_the_standard_error_covers_the_importance_of_the_true_curve() -> None:
 def test_importance_is_the_standard_deviation_or_a_quarter_of_the_range(curve: list[float]) -> None:
     expected, scale = float(np.std(curve, ddof=1)), max(map(abs, curve))
     assert kernels.deviation(np.array(curve)) == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale)
-    assert quarter_range(np.array(curve)) == (max(curve) - min(curve)) / 4.0
+    assert kernels.quarter_range(np.array(curve)) == (max(curve) - min(curve)) / 4.0
 
 
 def test_a_categorical_curve_has_the_categories_of_the_storage() -> None:

@@ -334,7 +334,7 @@ def test_answers_are_kept_from_a_model_that_returns_the_same_array_again() -> No
     encoding, tables = Encoding(), []
     for value in (1.0, 2.0):
         observed = encoding.observe({"a": value})
-        questions = Questions(observed, {"ipfi": Question(np.full((3, 1), 10.0 * value))})
+        questions = Questions(observed, {"ipfi": Question.of(np.full((3, 1), 10.0 * value))})
         outputs = evaluate(evaluator, questions)
         tables += [outputs.prediction, outputs.tables["ipfi"]]
     assert [table.numbers.tolist() for table in tables] == [

@@ -127,13 +127,19 @@ class CategoryStorage:
         self._seen = 0
         self._kept: deque[tuple[int, Value]] = deque()  # (time of entrance, value)
         self._counts: Counter[Value] = Counter()
+        self._sorted: list[Value] | None = []  # None after a change
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def categories(self) -> list[Value]:
-        """Return the distinct categories now stored, sorted the same in every process."""
-        return sorted(self._counts, key=lambda value: (type(value).__name__, value))
+        """Return the distinct categories now stored, sorted the same in every process.
+
+        It is the same list until there are others.
+        """
+        if self._sorted is None:
+            self._sorted = sorted(self._counts, key=lambda value: (type(value).__name__, value))
+        return self._sorted
 
     def update(self, value: Value) -> None:
         """Offer a value to the storage."""
@@ -143,6 +149,8 @@ class CategoryStorage:
         if len(self._kept) == self.size:
             self._evict()
         self._kept.append((self._seen, value))
+        if value not in self._counts:
+            self._sorted = None
         self._counts[value] += 1
 
     def _evict(self) -> None:
@@ -155,6 +163,7 @@ class CategoryStorage:
         self._counts[value] -= 1
         if not self._counts[value]:
             del self._counts[value]
+            self._sorted = None
 
 
 class RollingExtremes:
