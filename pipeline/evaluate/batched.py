@@ -8,7 +8,8 @@ from river import base
 
 from fluxplain.evaluate.encoding import Inputs
 from fluxplain.evaluate.evaluator import Value
-from fluxplain.evaluate.generic import GenericEvaluator, has_probabilities, plain_label, read_output
+from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.generic import has_probabilities, plain_label, read_output
 from fluxplain.evaluate.table import Labels, Table, table_of
 
 Row = dict[str, Value]
@@ -16,7 +17,7 @@ Many = Callable[[list[Row]], Sequence[Any]]
 """Inputs → one answer each, like those of ``predict_proba_one`` or ``predict_one``."""
 
 
-class BatchEvaluator:
+class BatchEvaluator(FastEvaluator):
     """Evaluates all inputs in one call, of one of three kinds of models.
 
     - A model of your own with ``predict_proba_many`` or ``predict_many``, which take a list of
@@ -41,8 +42,7 @@ class BatchEvaluator:
     """
 
     def __init__(self, model: object) -> None:
-        self.model = model
-        self._one_by_one = GenericEvaluator(model)
+        super().__init__(model)
         self._classifier = isinstance(model, base.Classifier)
         if not self.covers(model) and not _is_frame_model(model):
             raise TypeError(
@@ -55,20 +55,8 @@ class BatchEvaluator:
         """Return whether ``"auto"`` chooses this evaluator."""
         return _is_sklearn(model) or (not isinstance(model, base.Base) and _many(model) is not None)
 
-    def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`Evaluator`."""
-        if not len(inputs.rows):
-            return self._one_by_one(inputs)
-        try:
-            table = self._ask(inputs.dicts())
-        except Exception:
-            table = None
-        # one by one, so that the failing input raises its error
-        return self._one_by_one(inputs) if table is None else table
-
-    def _ask(self, rows: list[Row]) -> Table | None:
-        """Return the outputs; None if not all are usable."""
-        model: Any = self.model
+    def _table(self, inputs: Inputs) -> Table | None:
+        rows, model = inputs.dicts(), self.model
         if _is_sklearn(model):
             return _ask_sklearn(model, [model._align_dict(row) for row in rows])
         many = _many(model)
@@ -85,8 +73,7 @@ def _ask_sklearn(model: Any, values: list[list[Value]]) -> Table | None:
     else:
         labels = (None,)
         numbers = np.asarray(model.estimator.predict(values), np.float64).reshape(len(values), -1)
-    fits = numbers.shape == (len(values), len(labels)) and np.isfinite(numbers).all()
-    return Table(labels, numbers) if fits else None
+    return Table(labels, numbers) if numbers.shape == (len(values), len(labels)) else None
 
 
 def _is_sklearn(model: object) -> bool:

@@ -92,6 +92,7 @@ class Inputs(NamedTuple):
         x, features, _, encoding = observed
         for replacement in replacements:
             encoding.learn(replacement)
+            encoding._has_large(replacement)
         observed = encoding.observe(x)  # learning may have changed the encoding
         rows = np.repeat(observed.numbers[None, :], len(replacements), axis=0)
         columns = {feature: column for column, feature in enumerate(features)}

@@ -8,21 +8,20 @@ from river import ensemble
 
 from fluxplain.evaluate.encoding import Floats, Inputs
 from fluxplain.evaluate.evaluator import Evaluator
-from fluxplain.evaluate.generic import GenericEvaluator
+from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.hoeffding.combinations import COMBINATIONS
 from fluxplain.evaluate.hoeffding.votes import VOTES
 from fluxplain.evaluate.table import Table, aligned
 
 
-class EnsembleEvaluator:
+class EnsembleEvaluator(FastEvaluator):
     """Evaluates each member on all inputs, and combines the outputs as River does.
 
     ``model`` is one for which :meth:`covers` is true, ``evaluator_of`` makes a member's evaluator.
     """
 
     def __init__(self, model: Any, evaluator_of: Callable[[Any], Evaluator]) -> None:
-        self.model = model
-        self._one_by_one = GenericEvaluator(model)
+        super().__init__(model)
         self._evaluator_of = evaluator_of
         self._evaluators: dict[int, Evaluator] = {}  # by a member's id, which they keep alive
 
@@ -34,8 +33,7 @@ class EnsembleEvaluator:
         """Return whether this evaluator supports an ensemble, whatever its members are."""
         return type(model) in _ENSEMBLES
 
-    def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`Evaluator`."""
+    def _table(self, inputs: Inputs) -> Table | None:
         members = list(self.model)
         known = self._evaluators
         self._evaluators = {
@@ -44,8 +42,8 @@ class EnsembleEvaluator:
         tables = [evaluate(inputs) for evaluate in self._evaluators.values()]
         if type(self.model) in COMBINATIONS:
             return self._mean(np.hstack([table.numbers for table in tables]))
-        if any(table.n_first is not None for table in tables):
-            return self._one_by_one(inputs)  # the order of the classes is not the same everywhere
+        if not all(table.is_regular for table in tables):
+            return None  # the order of the classes is not the same everywhere
         return self._voted(tables)
 
     def _mean(self, numbers: Floats) -> Table:
@@ -55,12 +53,14 @@ class EnsembleEvaluator:
     def _voted(self, tables: list[Table]) -> Table:
         vote = VOTES[type(self.model)]
         weighted = zip(tables, vote.weights(self.model), strict=True)
-        voting = [(table, weight) for table, weight in weighted if weight]
+        voting = [(table, weight) for table, weight in weighted if weight is not None]
         labels = tuple(dict.fromkeys(label for table, _ in voting for label in table.labels))
-        votes = np.zeros((len(tables[0].numbers), len(labels)))
+        # sums do not depend on an order that some of River's models take from a set
+        ordered = tuple(sorted(labels, key=lambda label: (type(label).__name__, label)))
+        votes = np.zeros((len(tables[0].numbers), len(ordered)))
         for table, weight in voting:
-            votes += aligned(table, labels) * weight
-        return Table(labels, vote.shares(votes))
+            votes += aligned(table, ordered) * weight
+        return Table(labels, aligned(Table(ordered, vote.shares(votes)), labels))
 
 
 _ENSEMBLES = {

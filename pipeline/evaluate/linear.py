@@ -9,31 +9,26 @@ from river import linear_model, optim
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats, Inputs
-from fluxplain.evaluate.generic import GenericEvaluator
+from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.table import Table
 
 LARGE = 30.0
 """Limit of the exponent beyond which River's sigmoid is 0 or 1."""
 
 
-class LinearEvaluator:
-    """Multiplies all inputs at once; :func:`is_linear` is true for ``model``."""
+class LinearEvaluator(FastEvaluator):
+    """Multiplies all inputs at once; :func:`is_linear` is true for the model."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self._one_by_one = GenericEvaluator(model)
-
-    def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`Evaluator`."""
+    def _table(self, inputs: Inputs) -> Table | None:
         observed, rows = inputs
-        if not observed.has_categories:
-            weights = map(self.model.weights.get, observed.features, repeat(0.0))
-            given = np.fromiter(weights, np.float64, len(observed.features))
-            is_class = isinstance(self.model, linear_model.LogisticRegression)
-            outputs = np.empty((len(rows), 2 if is_class else 1))
-            if _predict(rows, given, float(self.model.intercept), is_class, outputs):
-                return Table((False, True) if is_class else (None,), outputs)
-        return self._one_by_one(inputs)  # River raises, or has its own answer
+        if observed.has_categories:
+            return None
+        weights = map(self.model.weights.get, observed.features, repeat(0.0))
+        given = np.fromiter(weights, np.float64, len(observed.features))
+        is_class = isinstance(self.model, linear_model.LogisticRegression)
+        outputs = np.empty((len(rows), 2 if is_class else 1))
+        _predict(rows, given, float(self.model.intercept), is_class, outputs)
+        return Table((False, True) if is_class else (None,), outputs)
 
 
 def is_linear(model: Any) -> bool:
@@ -46,11 +41,11 @@ def is_linear(model: Any) -> bool:
 @compiled
 def _predict(
     rows: Floats, weights: Floats, intercept: float, is_class: bool, outputs: Floats
-) -> bool:
+) -> None:
     """Add up the weighted features of each row, in their order, as River does.
 
     Fills ``outputs``: the sums, shape (rows, 1), or if ``is_class`` the probabilities of False and
-    True, shape (rows, 2). Returns whether all numbers are finite.
+    True, shape (rows, 2); NaN where a sum is not finite.
     """
     outputs[:] = 0.0
     for column in range(rows.shape[1]):
@@ -58,13 +53,10 @@ def _predict(
             outputs[row, 0] += rows[row, column] * weights[column]
     for row in range(rows.shape[0]):
         total = outputs[row, 0] + intercept
-        if not math.isfinite(total):
-            return False
         outputs[row, 0] = total
         if is_class:
-            outputs[row, 1] = p = _sigmoid(total)
-            outputs[row, 0] = 1.0 - p
-    return True
+            p = _sigmoid(total) if math.isfinite(total) else math.nan
+            outputs[row, 0], outputs[row, 1] = 1.0 - p, p
 
 
 @compiled

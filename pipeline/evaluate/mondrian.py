@@ -11,7 +11,8 @@ from river import forest
 
 from fluxplain.evaluate.compiled import borrowing, compiled
 from fluxplain.evaluate.encoding import Floats, Inputs
-from fluxplain.evaluate.generic import GenericEvaluator, plain_label
+from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.generic import plain_label
 from fluxplain.evaluate.table import Labels, Table
 
 Integers = NDArray[np.int32]
@@ -23,16 +24,18 @@ MOST_WASTE = 2
 """All nodes are copied again when there are so many times more copies than nodes."""
 
 
-class MondrianEvaluator:
-    """Follows all inputs through copies of the trees.
+class MondrianEvaluator(FastEvaluator):
+    """Follows all inputs through copies of the trees; :meth:`covers` is true for the model.
 
     A node that learns has one sample more, and so has each node above it: only these are copied
-    again. The copies are not pickled. ``model`` is one for which :meth:`covers` is true.
+    again. The copies are not pickled.
     """
 
     def __init__(self, model: Any) -> None:
-        self.model = model
-        self._one_by_one = GenericEvaluator(model)
+        super().__init__(model)
+        self._forget()
+
+    def _forget(self) -> None:
         self._copies = _Copies(0)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -46,14 +49,10 @@ class MondrianEvaluator:
         """Return whether this evaluator supports the model."""
         return type(model) in {forest.AMFClassifier, forest.AMFRegressor}
 
-    def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`Evaluator`."""
-        table = self._table(inputs) if self.model._is_initialized else None
-        # for inputs without a result here, River raises or has its own answer
-        return self._one_by_one(inputs) if table is None else table
-
     def _table(self, inputs: Inputs) -> Table | None:
         observed, rows = inputs
+        if not self.model._is_initialized or not self._is_regular():
+            return None
         copies = self._follow()
         if observed.has_categories or not copies.features.keys() <= set(observed.features):
             return None
@@ -65,8 +64,6 @@ class MondrianEvaluator:
         is_class = isinstance(self.model, forest.AMFClassifier)
         divisor = len(trees) if is_class else 1
         _add_up(x, columns, roots, *copies.arrays(), divisor, sums)
-        if not np.isfinite(sums).all():
-            return None
         sums = sums[1:]
         if not is_class:
             return Table((None,), sums / len(trees))
@@ -74,6 +71,17 @@ class MondrianEvaluator:
         order = [trees[0]._class_to_idx[c] for c in classes]
         labels: Labels = tuple(map(plain_label, classes))
         return Table(labels, np.ascontiguousarray(sums[:, order]))
+
+    def _is_regular(self) -> bool:
+        """Return whether all trees know the same classes, and predict as the forest says.
+
+        An observation that cannot be learned may leave only some trees changed.
+        """
+        if isinstance(self.model, forest.AMFRegressor):
+            return all(tree.use_aggregation == self.model.use_aggregation for tree in self.model)
+        first, *others = self.model
+        known = first._idx_to_class
+        return set(known) == self.model._classes and all(t._idx_to_class == known for t in others)
 
     def _follow(self) -> "_Copies":
         """Copy what has learned since the last call."""

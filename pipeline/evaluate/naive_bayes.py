@@ -1,7 +1,7 @@
 """The evaluator for naive Bayes models."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,8 @@ from river import naive_bayes
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats, Inputs
-from fluxplain.evaluate.generic import GenericEvaluator, plain_label
+from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.generic import plain_label
 from fluxplain.evaluate.table import Table
 
 Features = tuple[str, ...]
@@ -18,41 +19,34 @@ TINY = 10e-10
 """What River adds to each density and probability before it takes the logarithm."""
 
 
-class NaiveBayesEvaluator:
-    """Adds up the log-likelihoods of all inputs at once.
-
-    ``model`` is of a class for which :meth:`covers` is true.
-    """
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self._one_by_one = GenericEvaluator(model)
+class NaiveBayesEvaluator(FastEvaluator):
+    """Adds up the log-likelihoods of all inputs at once; :meth:`covers` is true for the model."""
 
     @staticmethod
     def covers(model: object) -> bool:
         """Return whether this evaluator supports the model."""
-        return type(model) in _LIKELIHOODS
+        return type(model) in _ADDITIONS
 
-    def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`Evaluator`."""
+    def _table(self, inputs: Inputs) -> Table | None:
         observed, rows = inputs
         classes = list(self.model.class_counts)
-        if classes and not observed.has_categories:
-            likelihoods = _LIKELIHOODS[type(self.model)](self.model, observed.features, rows)
-            if _normalize(likelihoods):
-                return Table(tuple(map(plain_label, classes)), likelihoods)
-        return self._one_by_one(inputs)  # River fails, or has its own answer
+        if not classes or observed.has_categories:
+            return None
+        likelihoods = np.zeros((len(rows), len(classes)))
+        _ADDITIONS[type(self.model)](self.model, observed.features, rows, likelihoods)
+        if type(self.model) is not naive_bayes.ComplementNB:
+            likelihoods += [math.log(self.model.p_class(c)) for c in classes]
+        _normalize(likelihoods)
+        return Table(tuple(map(plain_label, classes)), likelihoods)
 
 
-def _gaussian(model: Any, features: Features, rows: Floats) -> Floats:
+def _gaussian(model: Any, features: Features, rows: Floats, likelihoods: Floats) -> None:
     given = []
     for c in model.class_counts:
         of_class = model.gaussians.get(c, {})
         given.append([_mean_and_deviation(of_class.get(feature)) for feature in features])
-    likelihoods = _priors(model, rows)
     shape = (len(given), len(features), 2)
     _add_gaussians(rows, np.array(given, np.float64).reshape(shape), TINY, likelihoods)
-    return likelihoods
 
 
 def _mean_and_deviation(gaussian: Any) -> tuple[float, float]:
@@ -65,57 +59,43 @@ def _mean_and_deviation(gaussian: Any) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-def _multinomial(model: Any, features: Features, rows: Floats) -> Floats:
-    weights = (
-        [math.log(model.p_feature_given_class(f, c)) for f in features] for c in model.class_counts
-    )
-    return _weighted(rows, weights, _priors(model, rows))
+def _multinomial(model: Any, features: Features, rows: Floats, likelihoods: Floats) -> None:
+    for place, c in enumerate(model.class_counts):
+        weights = [math.log(model.p_feature_given_class(f, c)) for f in features]
+        _add_weighted(rows, np.array(weights), place, likelihoods)
 
 
-def _bernoulli(model: Any, features: Features, rows: Floats) -> Floats:
-    likelihoods, present = _priors(model, rows), rows > model.true_threshold
-    absent, weights = [], []
-    for c in model.class_counts:
+def _bernoulli(model: Any, features: Features, rows: Floats, likelihoods: Floats) -> None:
+    present = (rows > model.true_threshold).astype(np.float64)
+    for place, c in enumerate(model.class_counts):
         p = {f: model.p_feature_given_class(f, c) for f in model.feature_counts}
-        off = {f: math.log(TINY + (1.0 - p[f])) for f in p}
-        absent.append(sum(off.values()))
-        weights.append([math.log(TINY + p[f]) - off[f] if f in p else 0.0 for f in features])
-    likelihoods += absent
-    return _weighted(present.astype(np.float64), weights, likelihoods)
+        absent = {f: math.log(TINY + (1.0 - p[f])) for f in p}
+        likelihoods[:, place] = sum(absent.values())
+        weights = [math.log(TINY + p[f]) - absent[f] if f in p else 0.0 for f in features]
+        _add_weighted(present, np.array(weights), place, likelihoods)
 
 
-def _complement(model: Any, features: Features, rows: Floats) -> Floats:
-    weights = []
-    for c in model.class_counts:
+def _complement(model: Any, features: Features, rows: Floats, likelihoods: Floats) -> None:
+    for place, c in enumerate(model.class_counts):
         counts = {
             f: model.feature_totals[f] + model.alpha - frequency.get(c, 0)
             for f, frequency in model.feature_counts.items()
         }
         total = sum(counts.values())
-        weights.append([-math.log(counts.get(f, model.alpha) / total) for f in features])
-    return _weighted(rows, weights, np.zeros((len(rows), len(weights))))
+        weights = [-math.log(counts.get(f, model.alpha) / total) for f in features]
+        _add_weighted(rows, np.array(weights), place, likelihoods)
 
 
-def _priors(model: Any, rows: Floats) -> Floats:
-    priors = [math.log(model.p_class(c)) for c in model.class_counts]
-    return np.repeat(np.array([priors]), len(rows), axis=0)
-
-
-def _weighted(rows: Floats, weights: Iterable[list[float]], likelihoods: Floats) -> Floats:
-    given = np.array(list(weights), np.float64).reshape(likelihoods.shape[1], rows.shape[1])
-    _add_weighted(rows, given, likelihoods)
-    return likelihoods
-
-
-_LIKELIHOODS: dict[type, Callable[[Any, Features, Floats], Floats]] = {
+_ADDITIONS: dict[type, Callable[[Any, Features, Floats, Floats], None]] = {
     naive_bayes.BernoulliNB: _bernoulli,
     naive_bayes.ComplementNB: _complement,
     naive_bayes.GaussianNB: _gaussian,
     naive_bayes.MultinomialNB: _multinomial,
 }
-"""Model, features and rows → the joint log-likelihoods, shape (rows, classes).
+"""Adds what the features of each row say to the joint log-likelihoods, shape (rows, classes).
 
-Each follows ``joint_log_likelihood`` of its class.
+The arguments are the model, the features, the rows and the likelihoods. Each function follows
+``joint_log_likelihood`` of its class.
 """
 
 
@@ -142,27 +122,26 @@ def _add_gaussians(rows: Floats, given: Floats, tiny: float, likelihoods: Floats
 
 
 @compiled
-def _add_weighted(rows: Floats, weights: Floats, likelihoods: Floats) -> None:
-    """Add the weighted features; ``weights`` has the shape (classes, features)."""
+def _add_weighted(rows: Floats, weights: Floats, place: int, likelihoods: Floats) -> None:
+    """Add the weighted features to the likelihood of one class."""
     for row in range(rows.shape[0]):
-        for c in range(weights.shape[0]):
-            for column in range(rows.shape[1]):
-                likelihoods[row, c] += rows[row, column] * weights[c, column]
+        for column in range(rows.shape[1]):
+            likelihoods[row, place] += rows[row, column] * weights[column]
 
 
 @compiled
-def _normalize(likelihoods: Floats) -> bool:
-    """Turn log-likelihoods into probabilities; return whether all of them are finite."""
+def _normalize(likelihoods: Floats) -> None:
+    """Turn log-likelihoods into probabilities; NaN in rows where any is not finite."""
     for row in range(likelihoods.shape[0]):
-        largest = -math.inf
+        largest, is_finite, total = -math.inf, True, 0.0
         for c in range(likelihoods.shape[1]):
-            if not math.isfinite(likelihoods[row, c]):
-                return False
+            is_finite = is_finite and math.isfinite(likelihoods[row, c])
             largest = max(largest, likelihoods[row, c])
-        total = 0.0
+        if not is_finite:
+            likelihoods[row, :] = math.nan
+            continue
         for c in range(likelihoods.shape[1]):
             total += math.exp(likelihoods[row, c] - largest)
         log_total = largest + math.log(total)
         for c in range(likelihoods.shape[1]):
             likelihoods[row, c] = math.exp(likelihoods[row, c] - log_total)
-    return True

@@ -5,7 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from fluxplain.evaluate.encoding import NUMBERS, Floats, Inputs
-from fluxplain.evaluate.generic import GenericEvaluator, plain_label
+from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.generic import plain_label
 from fluxplain.evaluate.table import Table
 
 
@@ -32,22 +33,17 @@ class AnswersRows(Protocol):
         ...
 
 
-class RowsEvaluator:
-    """Evaluates a model on all inputs at once, without a copy of it."""
+class RowsEvaluator(FastEvaluator):
+    """Evaluates a model that :class:`AnswersRows` on all inputs at once, without a copy of it."""
 
-    def __init__(self, model: AnswersRows) -> None:
-        self.model = model
-        self._one_by_one = GenericEvaluator(model)
-
-    def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`Evaluator`."""
+    def _table(self, inputs: Inputs) -> Table | None:
         observed, rows = inputs
         own: Floats | None = observed.numbers
         if observed.encoding.mark is not NUMBERS:
             own, rows = self._translated(inputs)
         answers = None if own is None else self.model.answer_rows(observed.features, own, rows)
-        if answers is None:  # River raises, or has its own answer
-            return self._one_by_one(inputs)
+        if answers is None:
+            return None
         labels, numbers = answers
         return Table(tuple(map(plain_label, labels)), numbers)
 

@@ -6,15 +6,18 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from river import preprocessing
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Encoding, Floats, Inputs, Observed
 from fluxplain.evaluate.evaluator import Evaluator
-from fluxplain.evaluate.generic import GenericEvaluator
+from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.table import Table
 
 Features = tuple[str, ...]
+
+Flags = NDArray[np.bool_]
 
 Numbers = list[float | None]
 """One for each feature; None where a scaler has none yet, and fails or gives no number."""
@@ -23,7 +26,7 @@ Scaling = tuple[Numbers, Numbers]
 """What a scaler subtracts, and by what it divides; divided by 0, a value becomes 0."""
 
 
-class ScaledEvaluator:
+class ScaledEvaluator(FastEvaluator):
     """Scales all inputs at once, and calls the evaluator of the model behind the scalers.
 
     ``model`` is the explained pipeline; :func:`is_scaler` is true for each of its ``scalers``, and
@@ -31,31 +34,33 @@ class ScaledEvaluator:
     """
 
     def __init__(self, model: Any, scalers: Sequence[Any], evaluator: Evaluator) -> None:
-        self.model = model
+        super().__init__(model)
         self.evaluator = evaluator
         self._scalers = list(scalers)
-        self._one_by_one = GenericEvaluator(model)
 
-    def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`Evaluator`."""
+    def _table(self, inputs: Inputs) -> Table | None:
         observed, rows = inputs
         features = observed.features
-        if not observed.has_categories:
-            numbers = np.concatenate((observed.numbers[None, :], rows))
-            if self._scale(features, numbers):
-                own = numbers[0]
-                x = dict(zip(features, own.tolist(), strict=True))
-                return self.evaluator(Inputs(Observed(x, features, own, Encoding()), numbers[1:]))
-        return self._one_by_one(inputs)  # River fails, or has its own answer
-
-    def _scale(self, features: Features, numbers: Floats) -> bool:
-        """Scale numbers in place; return whether all of them are finite."""
+        if observed.has_categories:
+            return None
+        numbers = np.concatenate((observed.numbers[None, :], rows))
+        is_usable = np.ones(len(numbers), np.bool_)
         for scaler in self._scalers:
             if type(scaler) is preprocessing.Binarizer:
                 np.greater(numbers, scaler.threshold, out=numbers)
-            elif not _scale(numbers, np.array(_SCALINGS[type(scaler)](scaler, features), float)):
-                return False
-        return True
+            else:
+                given = np.array(_SCALINGS[type(scaler)](scaler, features), np.float64)
+                _scale(numbers, given, is_usable)
+        if not is_usable[0]:
+            return None
+        x = dict(zip(features, numbers[0].tolist(), strict=True))
+        observed = Observed(x, features, numbers[0], Encoding())
+        if is_usable.all():
+            return self.evaluator(Inputs(observed, numbers[1:]))
+        labels, outputs, _ = self.evaluator(Inputs(observed, numbers[1:][is_usable[1:]]))
+        whole = np.full((len(rows), len(labels)), math.nan)
+        whole[is_usable[1:]] = outputs
+        return Table(labels, whole)
 
 
 def is_scaler(transformer: Any) -> bool:
@@ -69,11 +74,13 @@ def _standard(scaler: Any, features: Features) -> Scaling:
     if scaler.window_size is None:
         means = list(map(scaler.means.get, features, repeat(0.0)))
         variances = list(map(scaler.vars.get, features, repeat(0.0)))
-    else:
-        means, variances = _read(scaler.means, features), _read(scaler.vars, features)
+    else:  # a window without values has the mean 0
+        means = [mean or 0.0 for mean in _read(scaler.means, features)]
+        variances = [variance or 0.0 for variance in _read(scaler.vars, features)]
     if not scaler.with_std:
         return means, [1.0] * len(features)
-    return means, [v**0.5 if v else 0.0 for v in variances]
+    # rounding may leave a window with a negative variance, and River with a complex number
+    return means, [v**0.5 if v >= 0.0 else None for v in variances]
 
 
 def _adaptive(scaler: Any, features: Features) -> Scaling:
@@ -112,8 +119,8 @@ _SCALINGS: dict[type, Callable[[Any, Features], Scaling]] = {
 
 
 @compiled
-def _scale(numbers: Floats, given: Floats) -> bool:
-    """Subtract ``given[0]`` and divide by ``given[1]``; return whether all numbers are finite.
+def _scale(numbers: Floats, given: Floats, is_usable: Flags) -> None:
+    """Subtract ``given[0]`` and divide by ``given[1]``; note rows with numbers that are not finite.
 
     ``numbers`` has the shape (inputs, features), ``given`` (2, features).
     """
@@ -124,7 +131,6 @@ def _scale(numbers: Floats, given: Floats) -> bool:
             if numbers[row, column] != last:  # most rows share the observation's value
                 last = numbers[row, column]
                 scaled = 0.0 if divisor == 0.0 else (last - centre) / divisor
-                if not math.isfinite(scaled):
-                    return False
             numbers[row, column] = scaled
-    return True
+            if not math.isfinite(scaled):
+                is_usable[row] = False

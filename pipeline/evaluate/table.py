@@ -31,6 +31,11 @@ class Table(NamedTuple):
     numbers: Floats
     n_first: int | None = None
 
+    @property
+    def is_regular(self) -> bool:
+        """Whether the model gave all labels for the first input."""
+        return self.n_first is None or self.n_first == len(self.labels)
+
     def outputs(self) -> list[Output]:
         """Return each row as a number, or as class → probability.
 

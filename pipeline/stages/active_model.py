@@ -72,6 +72,12 @@ class ActiveModel:
         """Return the picklable state, without injected collaborators."""
         return state_without(self, "models")
 
+    def forget_copies(self) -> None:
+        """Forget what the evaluator has copied of the model, which was left in the middle."""
+        from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
+
+        self.evaluate = choose(self.model, self._settings.evaluator).evaluator
+
     def apply(self, accepted: ControlMessage) -> list[Record]:
         """Apply a control record and return dead letters; a new model becomes the awaited one."""
         control, message = accepted.control, accepted.message

@@ -194,10 +194,14 @@ class ModelStage:
     def _learn(self, sample: Sample) -> None:
         if sample.y is None or not self._learns:
             return
-        with _failures_are_the_records():
-            # a copy: the model may change it, and the reservoirs need the original
-            learn = partial(self.active.model.learn_one, dict(sample.x), sample.y)
-            self._metered({"learning": 1}, learn)
+        # a copy: the model may change it, and the reservoirs need the original
+        learn = partial(self.active.model.learn_one, dict(sample.x), sample.y)
+        try:
+            with _failures_are_the_records():
+                self._metered({"learning": 1}, learn)
+        except BadRecordError:
+            self.active.forget_copies()
+            raise
 
     def _explain(self, sample: Sample, questions: Questions, answer: Answer) -> list[Record]:
         """Return the answers about the features; none if the model had no output."""

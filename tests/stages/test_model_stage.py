@@ -172,6 +172,16 @@ def test_a_model_that_fails_gives_a_dead_letter_and_the_stream_continues(
     assert kit.of_kind(local(config, values), Change) == []
 
 
+def test_after_learning_failed_nothing_that_was_copied_of_the_model_is_used() -> None:
+    """Learning may end in the middle, which a copy would not notice."""
+    stage = model_stage(kit.linear_config(model=Moody))
+    evaluate = stage.active.evaluate
+    values: list[Any] = [RECORDS[0], {"x": X, "y": 1e7}]
+    for t, is_same in enumerate((True, False)):
+        kit.run(stage, [kit.message(t, values[t])])
+        assert (stage.active.evaluate is evaluate) == is_same
+
+
 class Answers:
     """Answers with the probabilities that it is given."""
 

@@ -46,21 +46,22 @@ class TreeClassifierEvaluator(TreeEvaluator):
         vote = VOTES[type(self.model)]
         trees = vote.trees(self.model)
         weights = vote.weights(self.model) if trees else ()
-        voting = [(t, weight) for t, weight in zip(trees, weights, strict=True) if weight]
+        pairs = zip(trees, weights, strict=True)
+        voting = [(tree, weight) for tree, weight in pairs if weight is not None]
         if not voting:
             return None
         trees = [t for t, _ in voting]
+        labels = _classes(trees)
+        self._number_classes(labels)
         given = self._answers(trees, inputs)
         if type(trees[0]) is _ADAPTIVE:
             # River scales the leaf's prediction by its error, then normalizes it
             total = given.sum(axis=2, keepdims=True)
             given /= np.where(total == 0.0, 1.0, total)
         votes, factors = np.zeros(given.shape[1:]), np.array([weight for _, weight in voting])
-        if not tree_kernels.weighted_sum(given, factors, votes):
-            return None
+        tree_kernels.weighted_sum(given, factors, votes)
         shares = vote.shares(votes)
         known = self._leaves.labels
-        labels = _classes(trees)
         if list(known) == labels:
             return Table(tuple(map(plain_label, labels)), shares)
         numbers = np.zeros((len(shares), len(labels)))
@@ -68,6 +69,17 @@ class TreeClassifierEvaluator(TreeEvaluator):
             if label in known:  # otherwise no reached leaf has seen it
                 numbers[:, column] = shares[:, known[label]]
         return Table(tuple(map(plain_label, labels)), numbers)
+
+    def _number_classes(self, classes: Sequence[Label]) -> None:
+        """Give the classes columns in an order of their own.
+
+        In each process, and whatever was asked before, numbers are added in the same order.
+        """
+        known = self._leaves.labels
+        if len(known) < len(classes) or not known.keys() >= set(classes):
+            self._forget()
+            ordered = sorted(classes, key=lambda label: (type(label).__name__, label))
+            self._leaves.labels = {label: column for column, label in enumerate(ordered)}
 
 
 def _classes(trees: Sequence[Any]) -> list[Label]:

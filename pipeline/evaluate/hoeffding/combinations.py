@@ -19,8 +19,15 @@ def _first(_: Any, given: Floats) -> Sequence[float]:
 
 
 def _mean(_: Any, given: Floats) -> Sequence[float]:
-    # River's mean is exact
-    return [math.fsum(row) / len(row) for row in given.tolist()]
+    return list(map(_exact_mean, given.tolist()))
+
+
+def _exact_mean(numbers: list[float]) -> float:
+    """Return the mean, which is exact in River; NaN if the sum is too large."""
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def _forest_mean(model: Any, given: Floats) -> Sequence[float]:

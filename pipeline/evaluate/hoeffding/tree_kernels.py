@@ -296,22 +296,16 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
 
 
 @compiled
-def weighted_sum(given: Floats, weights: Floats, votes: Floats) -> bool:
+def weighted_sum(given: Floats, weights: Floats, votes: Floats) -> None:
     """Add the trees' predictions times their weights, in their order.
 
-    ``given`` has the shape (trees, rows, classes), ``votes`` the shape (rows, classes). Returns
-    whether all sums are finite.
+    ``given`` has the shape (trees, rows, classes), ``votes`` the shape (rows, classes).
     """
     trees, rows, classes = given.shape
     for t in range(trees):
         for row in range(rows):
             for c in range(classes):
                 votes[row, c] += given[t, row, c] * weights[t]
-    for row in range(rows):
-        for c in range(classes):
-            if not math.isfinite(votes[row, c]):
-                return False
-    return True
 
 
 @compiled

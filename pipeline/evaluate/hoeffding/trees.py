@@ -1,6 +1,5 @@
 """Base of the evaluators of tree classifiers and tree regressors."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Container, Sequence
 from typing import Any, ClassVar
 
@@ -8,13 +7,12 @@ import numpy as np
 
 from fluxplain.evaluate.encoding import Floats, Inputs
 from fluxplain.evaluate.evaluator import Observation
-from fluxplain.evaluate.generic import GenericEvaluator
+from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.hoeffding.branches import Branches
 from fluxplain.evaluate.hoeffding.leaves import Leaves
-from fluxplain.evaluate.table import Table
 
 
-class TreeEvaluator(ABC):
+class TreeEvaluator(FastEvaluator):
     """Evaluates all trees on all inputs at once.
 
     The copies of the trees are not pickled: they are made again when needed.
@@ -23,9 +21,8 @@ class TreeEvaluator(ABC):
     LEAVES: ClassVar[type[Leaves]]
 
     def __init__(self, model: Any) -> None:
-        self.model = model
-        self._one_by_one = GenericEvaluator(model)
-        self._leaves = self.LEAVES(Branches())
+        super().__init__(model)
+        self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"model": self.model}
@@ -33,15 +30,8 @@ class TreeEvaluator(ABC):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["model"])  # type: ignore[misc]
 
-    def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`Evaluator`."""
-        table = self._table(inputs)
-        # for inputs without a result here, River raises or has its own answer
-        return self._one_by_one(inputs) if table is None else table
-
-    @abstractmethod
-    def _table(self, inputs: Inputs) -> Table | None:
-        """Return the outputs, all finite; None if River must evaluate the model."""
+    def _forget(self) -> None:
+        self._leaves = self.LEAVES(Branches())
 
     def _answers(self, trees: Sequence[Any], inputs: Inputs) -> Floats:
         """Return each tree's prediction on each input, shape (trees, inputs, labels)."""

@@ -74,14 +74,14 @@ def _by_odds(model: Any) -> list[float]:
     return weights
 
 
-def _by_bounded_odds(model: Any) -> list[float]:
-    weights = [0.0] * len(model)
+def _by_bounded_odds(model: Any) -> Sequence[float | None]:
+    weights: list[float | None] = [None] * len(model)
     for i in range(len(model)):
         wrong, right = model.wrong_weight.get(i, 0), model.correct_weight.get(i, 0)
         if right > 0.0 and wrong > 0.0:
             epsilon = wrong / (right + wrong) + 1e-16
             if epsilon <= model.error_bound:
-                weights[i] = math.log((1 - epsilon) / epsilon)
+                weights[i] = math.log((1 - epsilon) / epsilon) or None
     return weights if any(weights) else [1.0] * len(model)
 
 
@@ -94,13 +94,13 @@ class Vote:
     trees
         Model → its trees.
     weights
-        Model → the weight of each tree; one of weight 0 has no vote.
+        Model → the weight of each tree; one of None has no vote.
     shares
         Sums of weighted predictions → probabilities.
     """
 
     trees: Callable[[Any], Sequence[Any]]
-    weights: Callable[[Any], Sequence[float]]
+    weights: Callable[[Any], Sequence[float | None]]
     shares: Shares
 
 

@@ -1,0 +1,56 @@
+"""Base of the evaluators that compute the outputs on all inputs at once."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from fluxplain.evaluate.encoding import Inputs
+from fluxplain.evaluate.generic import GenericEvaluator
+from fluxplain.evaluate.table import Table
+
+
+class FastEvaluator(ABC):
+    """Computes the outputs, and asks the model itself about what it cannot compute.
+
+    It asks about rows whose outputs are not finite, and about all of them if computing fails or
+    gives nothing: then the model raises its own error, or has its own answer.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._one_by_one = GenericEvaluator(model)
+
+    def __call__(self, inputs: Inputs) -> Table:
+        """Return the outputs; see :class:`Evaluator`."""
+        table = None
+        if len(inputs.rows):
+            try:
+                table = self._table(inputs)
+            except MemoryError:
+                raise
+            except Exception:
+                self._forget()
+        return self._one_by_one(inputs) if table is None else self._completed(table, inputs)
+
+    @abstractmethod
+    def _table(self, inputs: Inputs) -> Table | None:
+        """Return the outputs, not finite where the model must be asked; None if it must be always.
+
+        Raises anything where it cannot compute.
+        """
+
+    def _forget(self) -> None:  # noqa: B027  few evaluators have any
+        """Forget all copies of the model: the last one may be incomplete."""
+
+    def _completed(self, table: Table, inputs: Inputs) -> Table:
+        is_finite = np.isfinite(table.numbers)
+        if is_finite.all():
+            return table
+        lost = np.flatnonzero(~is_finite.all(axis=1))
+        asked = self._one_by_one(inputs.some(lost))
+        if asked.labels != table.labels or not asked.is_regular:
+            return self._one_by_one(inputs)
+        numbers = table.numbers.copy()
+        numbers[lost] = asked.numbers
+        return Table(table.labels, numbers)
