@@ -1,11 +1,13 @@
 """Base of the evaluators that compute the outputs on all inputs at once."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
-from fluxplain.evaluate.encoding import Inputs
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats, Inputs
 from fluxplain.evaluate.generic import GenericEvaluator
 from fluxplain.evaluate.table import Table
 
@@ -44,13 +46,22 @@ class FastEvaluator(ABC):
         """Forget all copies of the model: the last one may be incomplete."""
 
     def _completed(self, table: Table, inputs: Inputs) -> Table:
-        is_finite = np.isfinite(table.numbers)
-        if is_finite.all():
+        if _are_finite(table.numbers):
             return table
-        lost = np.flatnonzero(~is_finite.all(axis=1))
+        lost = np.flatnonzero(~np.isfinite(table.numbers).all(axis=1))
         asked = self._one_by_one(inputs.some(lost))
         if asked.labels != table.labels or not asked.is_regular:
             return self._one_by_one(inputs)
         numbers = table.numbers.copy()
         numbers[lost] = asked.numbers
         return Table(table.labels, numbers)
+
+
+@compiled
+def _are_finite(numbers: Floats) -> bool:
+    """Return whether all numbers are finite, in less time than NumPy for a few."""
+    for row in range(numbers.shape[0]):
+        for column in range(numbers.shape[1]):
+            if not math.isfinite(numbers[row, column]):
+                return False
+    return True

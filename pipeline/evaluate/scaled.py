@@ -6,7 +6,6 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from river import preprocessing
 
 from fluxplain.evaluate.compiled import compiled
@@ -16,8 +15,6 @@ from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.table import Table
 
 Features = tuple[str, ...]
-
-Flags = NDArray[np.bool_]
 
 Numbers = list[float | None]
 """One for each feature; None where a scaler has none yet, and fails or gives no number."""
@@ -44,23 +41,26 @@ class ScaledEvaluator(FastEvaluator):
         if observed.has_categories:
             return None
         numbers = np.concatenate((observed.numbers[None, :], rows))
-        is_usable = np.ones(len(numbers), np.bool_)
+        lost = np.zeros(0, np.intp)
         for scaler in self._scalers:
             if type(scaler) is preprocessing.Binarizer:
                 np.greater(numbers, scaler.threshold, out=numbers)
             else:
                 given = np.array(_SCALINGS[type(scaler)](scaler, features), np.float64)
-                _scale(numbers, given, is_usable)
-        if not is_usable[0]:
+                if not _scale(numbers, given):
+                    rows_lost = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
+                    lost = np.union1d(lost, rows_lost)
+        if 0 in lost:
             return None
         x = dict(zip(features, numbers[0].tolist(), strict=True))
         observed = Observed(x, features, numbers[0], Encoding())
-        if is_usable.all():
+        if not len(lost):
             return self.evaluator(Inputs(observed, numbers[1:]))
-        labels, outputs, _ = self.evaluator(Inputs(observed, numbers[1:][is_usable[1:]]))
-        whole = np.full((len(rows), len(labels)), math.nan)
-        whole[is_usable[1:]] = outputs
-        return Table(labels, whole)
+        usable = np.delete(np.arange(len(numbers)), lost)[1:]
+        labels, outputs, _ = self.evaluator(Inputs(observed, numbers[usable]))
+        whole = np.full((len(numbers), len(labels)), math.nan)
+        whole[usable] = outputs
+        return Table(labels, whole[1:])
 
 
 def is_scaler(transformer: Any) -> bool:
@@ -119,11 +119,12 @@ _SCALINGS: dict[type, Callable[[Any, Features], Scaling]] = {
 
 
 @compiled
-def _scale(numbers: Floats, given: Floats, is_usable: Flags) -> None:
-    """Subtract ``given[0]`` and divide by ``given[1]``; note rows with numbers that are not finite.
+def _scale(numbers: Floats, given: Floats) -> bool:
+    """Subtract ``given[0]`` and divide by ``given[1]``; return whether all numbers are finite.
 
     ``numbers`` has the shape (inputs, features), ``given`` (2, features).
     """
+    is_finite = True
     for column in range(numbers.shape[1]):
         centre, divisor = given[0, column], given[1, column]
         last = scaled = math.nan
@@ -131,6 +132,6 @@ def _scale(numbers: Floats, given: Floats, is_usable: Flags) -> None:
             if numbers[row, column] != last:  # most rows share the observation's value
                 last = numbers[row, column]
                 scaled = 0.0 if divisor == 0.0 else (last - centre) / divisor
+                is_finite &= math.isfinite(scaled)
             numbers[row, column] = scaled
-            if not math.isfinite(scaled):
-                is_usable[row] = False
+    return is_finite
