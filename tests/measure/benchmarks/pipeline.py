@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import orjson
 
@@ -27,6 +28,8 @@ RECORDS = 12_000
 STEADY = 4_000
 """Records before the measured ones: everything is warm, and the trees have grown."""
 
+ROUNDS = 3
+
 PEER_RECORDS = 400
 """That the bare consumer takes, behind as many that it only learns as are not measured."""
 
@@ -37,26 +40,39 @@ BARS = {"full set": 5.0, "iPFI and iSAGE": 2.0}
 def throughput(run: Run) -> Iterator[Figure]:
     """Measure records per second on both brokers, with all methods and without iPDP.
 
-    All take the same records, one after the other. The roles are processes of their own, on the
-    same machine as the broker; the embedded one is fed as ``fluxplain replay`` does, which holds
-    back. The model stage alone is a loop in one process. The bare consumer predicts, explains with
-    iXAI (and with generic iPDP) and learns, publishes nothing and saves nothing; the roles are
-    stopped then.
+    All take the same records, in turn, and that three times: the figures are medians. The roles are
+    processes of their own, on the same machine as the broker; the embedded one is fed as
+    ``fluxplain replay`` does, which holds back. The model stage alone is a loop in one process. The
+    bare consumer predicts, explains with iXAI (and with generic iPDP) and learns, publishes nothing
+    and saves nothing; the roles are stopped then.
     """
     for name, methods in METHODS.items():
-        run.clock.say(f"{name}: the model stage alone")
-        stage = _stage_alone(Config(**settings(methods)), observations(RECORDS))
-        for broker in BROKERS:
-            with rig(run, broker, settings(methods)) as it:
-                rate = full_speed(it, RECORDS, STEADY)
-                it.workers.stop()
-                run.clock.say(f"{name}, {broker}: a bare consumer")
-                peer = asyncio.run(_bare_consumer(it.config, methods))
+        rounds = [_round(run, name, methods) for _ in range(ROUNDS)]
+        stages, *by_broker = zip(*rounds, strict=True)
+        for broker, measured in zip(BROKERS, by_broker, strict=True):
+            rates, peers = zip(*measured, strict=True)
             title = f"{name}, {broker}: records per second"
-            what = f"{title}, share of the model stage alone"
-            yield Figure.of(what, rate, stage, bar="at least 0.8")
+            what, pairs = (
+                f"{title}, share of the model stage alone",
+                zip(rates, stages, strict=True),
+            )
+            yield Figure.of_pairs(what, pairs, bar="at least 0.8")
             what = f"{title}, against a bare consumer with iXAI"
-            yield Figure.of(what, rate, peer, bar=f"at least {BARS[name]:.0f}")
+            pairs = zip(rates, peers, strict=True)
+            yield Figure.of_pairs(what, pairs, bar=f"at least {BARS[name]:.0f}")
+
+
+def _round(run: Run, name: str, methods: list[str]) -> tuple[Any, ...]:
+    """Return the rate of the stage alone, and by broker that of the pipeline and of the peer."""
+    run.clock.say(f"{name}: the model stage alone")
+    measured: list[Any] = [_stage_alone(Config(**settings(methods)), observations(RECORDS))]
+    for broker in BROKERS:
+        with rig(run, broker, settings(methods)) as it:
+            rate = full_speed(it, RECORDS, STEADY)
+            it.workers.stop()
+            run.clock.say(f"{name}, {broker}: a bare consumer")
+            measured.append((rate, asyncio.run(_bare_consumer(it.config, methods))))
+    return tuple(measured)
 
 
 def _stage_alone(config: Config, values: Sequence[bytes]) -> float:

@@ -38,15 +38,24 @@ export async function drawStory({ focus = false, again = false } = {}) {
   const story = data.stories.get(id) ?? await api.story(id);
   if (view.change !== id) return;
   if (story) data.stories.set(id, story);
-  let keepFocus = focus;
+  let focused = focus ? $("story-title") : null;
   if (drawn !== id || again) {
-    keepFocus ||= $("story").contains(document.activeElement);
+    const before = $("story").contains(document.activeElement) ? document.activeElement : null;
+    const isSame = drawn === id && !focus;
     drawn = id;
     plot?.dispose();
     $("story").replaceChildren(...(story ? parts(story) : notFound(id)));
+    if (focus || before) focused = (isSame && twin(before)) || $("story-title");
   }
   if (story) drawCurves(story);
-  if (keepFocus) $("story-title").focus();
+  focused?.focus();
+}
+
+/** Returns the button that does what a button did before the story was drawn again. */
+function twin({ dataset: { id, action } }) {
+  return [...$("story").querySelectorAll("button")].find(
+    ({ dataset }) => (id ?? action) && dataset.id === id && dataset.action === action,
+  );
 }
 
 function notFound(id) {
