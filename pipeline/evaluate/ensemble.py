@@ -11,7 +11,7 @@ from fluxplain.evaluate.evaluator import Evaluator
 from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.hoeffding.combinations import COMBINATIONS
 from fluxplain.evaluate.hoeffding.votes import VOTES
-from fluxplain.evaluate.table import Table, aligned
+from fluxplain.evaluate.table import Table, aligned, in_order
 
 
 class EnsembleEvaluator(FastEvaluator):
@@ -56,7 +56,7 @@ class EnsembleEvaluator(FastEvaluator):
         voting = [(table, weight) for table, weight in weighted if weight is not None]
         labels = tuple(dict.fromkeys(label for table, _ in voting for label in table.labels))
         # sums do not depend on an order that some of River's models take from a set
-        ordered = tuple(sorted(labels, key=lambda label: (type(label).__name__, label)))
+        ordered = tuple(in_order(labels))
         votes = np.zeros((len(tables[0].numbers), len(ordered)))
         for table, weight in voting:
             votes += aligned(table, ordered) * weight

@@ -43,7 +43,7 @@ class FastEvaluator(ABC):
         """
 
     def _forget(self) -> None:  # noqa: B027  few evaluators have any
-        """Forget all copies of the model: the last one may be incomplete."""
+        """Forget all copies of the model: one may be incomplete."""
 
     def _completed(self, table: Table, inputs: Inputs) -> Table:
         if _are_finite(table.numbers):
@@ -55,6 +55,20 @@ class FastEvaluator(ABC):
         numbers = table.numbers.copy()
         numbers[lost] = asked.numbers
         return Table(table.labels, numbers)
+
+
+class CopyingEvaluator(FastEvaluator):
+    """Keeps copies of the model, which are not pickled: they are made again when needed."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["model"])  # type: ignore[misc]
 
 
 @compiled

@@ -11,7 +11,7 @@ from river import forest
 
 from fluxplain.evaluate.compiled import borrowing, compiled
 from fluxplain.evaluate.encoding import Floats, Inputs
-from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.fast import CopyingEvaluator
 from fluxplain.evaluate.generic import plain_label
 from fluxplain.evaluate.table import Labels, Table
 
@@ -24,25 +24,15 @@ MOST_WASTE = 2
 """All nodes are copied again when there are so many times more copies than nodes."""
 
 
-class MondrianEvaluator(FastEvaluator):
+class MondrianEvaluator(CopyingEvaluator):
     """Follows all inputs through copies of the trees; :meth:`covers` is true for the model.
 
     A node that learns has one sample more, and so has each node above it: only these are copied
-    again. The copies are not pickled.
+    again.
     """
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self._forget()
 
     def _forget(self) -> None:
         self._copies = _Copies(0)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["model"])  # type: ignore[misc]
 
     @staticmethod
     def covers(model: object) -> bool:
@@ -119,10 +109,10 @@ class _Copies:
         self._portions: Floats = np.zeros(0)
 
     def arrays(self) -> tuple[Integers, Floats, Floats, Floats]:
-        """Return for each node: its feature and the places of its children, its threshold, the
-        portion of its own prediction that it gives, and that prediction.
+        """Return the branches, the thresholds, the portions and the shares of all nodes.
 
-        The feature is -1 for a leaf.
+        A branch is its feature, -1 for a leaf, and the places of its children; a portion is that
+        of its own prediction which a node gives, and the shares are that prediction.
         """
         return self._branches, self._thresholds, self._portions, self.shares
 

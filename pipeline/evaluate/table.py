@@ -1,7 +1,7 @@
 """Tables of model outputs."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from fluxplain.evaluate.evaluator import Label, Output
 
 Labels = tuple[Label | None, ...]
 """The classes of probabilities, in the model's order; ``(None,)`` for the number of a regressor."""
+
+V = TypeVar("V", bound=Any)
 
 MIXED = "the model gave both numbers and probabilities"
 
@@ -88,6 +90,11 @@ def table_of(outputs: Sequence[Output]) -> Table:
     rows = [[output.get(label, 0.0) for label in labels] for output in dicts]
     numbers = np.array(rows, np.float64).reshape(len(dicts), len(labels))
     return Table(labels, numbers, len(dicts[0]))
+
+
+def in_order(values: Iterable[V]) -> list[V]:
+    """Return labels or categories of any types in the same order in every process."""
+    return sorted(values, key=lambda value: (type(value).__name__, value))
 
 
 def aligned(table: Table, labels: Labels) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluxplain.evaluate import Label, Table, Value
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.evaluate.table import MIXED, Labels, aligned
+from fluxplain.evaluate.table import MIXED, Labels, aligned, in_order
 from fluxplain.explain import kernels
 
 Grid = list[Value]
@@ -48,8 +48,7 @@ def shown_labels(labels: Collection[Label | None]) -> Sequence[Label | None]:
     >>> shown_labels([True, False]), shown_labels(["c", "a", "b"]), shown_labels([None])
     ([True], ['a', 'b', 'c'], [None])
     """
-    classes = [label for label in labels if label is not None]
-    classes.sort(key=lambda label: (type(label).__name__, label))
+    classes = in_order(label for label in labels if label is not None)
     return list(labels) if not classes else classes if len(classes) > 2 else classes[-1:]
 
 

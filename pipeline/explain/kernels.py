@@ -484,7 +484,7 @@ def move_keyed(  # noqa: PLR0917  compiled functions take arrays
     the importance of the outputs: a quarter of the range with ``by_range``, else the deviation.
     """
     for i in range(rows.shape[0]):
-        weights[rows[i]] = (1.0 - alpha) * weights[rows[i]] + alpha
+        weights[rows[i]], _ = advanced(weights[rows[i]], 0.0, alpha)
         w = alpha / weights[rows[i]] if debias else alpha
         for c in range(ice.shape[1]):
             effects[rows[i], c] += w * (ice[i, c] - effects[rows[i], c])

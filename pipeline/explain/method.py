@@ -2,7 +2,7 @@
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -155,12 +155,17 @@ def ask_model(
     if len(table.numbers) != len(inputs.rows):
         given = f"{len(table.numbers)} outputs on {len(inputs.rows)} inputs"
         raise ValueError(f"the evaluator gave {given}")
+    return table.part(0, 1), parts_of(table, questions)
+
+
+def parts_of(table: Table, questions: Iterable[Question | None]) -> list[Table]:
+    """Return the outputs on each question's inputs, from those on :func:`inputs_of` them."""
     tables, begin = [], 1
     for question in questions:
         end = begin + (0 if question is None else question.n)
         tables.append(table.part(begin, end))
         begin = end
-    return table.part(0, 1), tables
+    return tables
 
 
 def inputs_of(observed: Observed, questions: Sequence[Question]) -> Inputs:

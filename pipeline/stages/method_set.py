@@ -9,7 +9,7 @@ from fluxplain.config import Config
 from fluxplain.evaluate import Encoding, Evaluator, Inputs, Observed, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
-from fluxplain.explain.method import Answers, Question, inputs_of
+from fluxplain.explain.method import Answers, Question, inputs_of, parts_of
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.points import RNGOf
 from fluxplain.schemas.methods import METHODS, Method
@@ -136,11 +136,8 @@ def evaluate(evaluator: Evaluator, questions: Questions) -> Outputs:
     """
     inputs = inputs_of(questions.observed, list(questions.by_method.values()))
     table = _evaluated(evaluator, inputs)
-    tables, begin = {}, 1
-    for method, question in questions.by_method.items():
-        tables[method] = table.part(begin, begin + question.n)
-        begin += question.n
-    return Outputs(table.first(), tables, {})
+    parts = parts_of(table, questions.by_method.values())
+    return Outputs(table.first(), dict(zip(questions.by_method, parts, strict=True)), {})
 
 
 def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:

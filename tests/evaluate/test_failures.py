@@ -9,7 +9,7 @@ import pytest
 from river import ensemble, forest, linear_model, naive_bayes, preprocessing, tree
 
 from fluxplain.evaluate import Encoding, GenericEvaluator, Inputs, choose
-from tests.kit.outputs import assert_same
+from tests.kit.outputs import assert_as_asked, assert_same
 from tests.kit.support import Row, outputs_of
 
 HT = tree.HoeffdingTreeClassifier
@@ -21,18 +21,6 @@ def pairs(n: int, seed: int = 1) -> Iterator[Row]:
     rng = random.Random(seed)
     for _ in range(n):
         yield {"a": rng.random(), "b": rng.random()}
-
-
-def assert_as_asked(model: Any, x: Row, *replacements: Row) -> None:
-    """Assert that an evaluator answers or fails as the model does."""
-    asked = [{}, *replacements]
-    try:
-        expected = outputs_of(GenericEvaluator(model), x, asked)
-    except Exception as error:
-        with pytest.raises(type(error)):
-            outputs_of(choose(model).evaluator, x, asked)
-    else:
-        assert_same(outputs_of(choose(model).evaluator, x, asked), expected)
 
 
 def test_trees_of_a_mondrian_forest_that_know_different_classes() -> None:

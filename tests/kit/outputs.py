@@ -2,9 +2,12 @@
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
-from fluxplain.evaluate import Output
-from tests.kit.support import Row
+import pytest
+
+from fluxplain.evaluate import GenericEvaluator, Output, choose
+from tests.kit.support import Row, outputs_of
 
 
 def question(x: Row, past: Sequence[Row], rng: random.Random) -> list[Row]:
@@ -33,6 +36,18 @@ def assert_same(given: Sequence[Output], expected: Sequence[Output]) -> None:
         else:
             assert isinstance(output, float)
             assert abs(output - right) <= TOLERANCE * max(1.0, abs(right))
+
+
+def assert_as_asked(model: Any, x: Row, *replacements: Row) -> None:
+    """Assert that a model's evaluator answers or fails as the model does, asked one by one."""
+    asked = [{}, *replacements]
+    try:
+        expected = outputs_of(GenericEvaluator(model), x, asked)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            outputs_of(choose(model).evaluator, x, asked)
+    else:
+        assert_same(outputs_of(choose(model).evaluator, x, asked), expected)
 
 
 TOLERANCE = 1e-12

@@ -14,7 +14,7 @@ from fluxplain.evaluate.hoeffding import tree_kernels
 from fluxplain.evaluate.hoeffding.bayes import BayesLeaves
 from fluxplain.evaluate.hoeffding.trees import TreeEvaluator, covers
 from fluxplain.evaluate.hoeffding.votes import VOTES
-from fluxplain.evaluate.table import Table
+from fluxplain.evaluate.table import Table, in_order
 
 _ADAPTIVE = tree.HoeffdingAdaptiveTreeClassifier
 
@@ -78,7 +78,7 @@ class TreeClassifierEvaluator(TreeEvaluator):
         known = self._leaves.labels
         if len(known) < len(classes) or not known.keys() >= set(classes):
             self._forget()
-            ordered = sorted(classes, key=lambda label: (type(label).__name__, label))
+            ordered = in_order(classes)
             self._leaves.labels = {label: column for column, label in enumerate(ordered)}
 
 

@@ -7,28 +7,15 @@ import numpy as np
 
 from fluxplain.evaluate.encoding import Floats, Inputs
 from fluxplain.evaluate.evaluator import Observation
-from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.fast import CopyingEvaluator
 from fluxplain.evaluate.hoeffding.branches import Branches
 from fluxplain.evaluate.hoeffding.leaves import Leaves
 
 
-class TreeEvaluator(FastEvaluator):
-    """Evaluates all trees on all inputs at once.
-
-    The copies of the trees are not pickled: they are made again when needed.
-    """
+class TreeEvaluator(CopyingEvaluator):
+    """Evaluates all trees on all inputs at once."""
 
     LEAVES: ClassVar[type[Leaves]]
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self._forget()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["model"])  # type: ignore[misc]
 
     def _forget(self) -> None:
         self._leaves = self.LEAVES(Branches())

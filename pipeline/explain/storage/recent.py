@@ -8,6 +8,7 @@ import numpy as np
 
 from fluxplain.evaluate import Value
 from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import in_order
 from fluxplain.explain import kernels
 from fluxplain.explain.parameter_checks import check_probability, check_size
 
@@ -138,7 +139,7 @@ class CategoryStorage:
         It is the same list until there are others.
         """
         if self._sorted is None:
-            self._sorted = sorted(self._counts, key=lambda value: (type(value).__name__, value))
+            self._sorted = in_order(self._counts)
         return self._sorted
 
     def update(self, value: Value) -> None:

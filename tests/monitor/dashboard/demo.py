@@ -25,6 +25,12 @@ class Demo:
                 return found.group(1)
         raise AssertionError(f"the demo ended without {pattern!r}")
 
+    def end(self) -> int:
+        """Wait until it ends by itself, and return its exit status."""
+        assert self._process.stdout is not None
+        self._process.stdout.read()
+        return self._process.wait(60)
+
 
 @contextmanager
 def demo(out: Path, *options: str) -> Iterator[Demo]:

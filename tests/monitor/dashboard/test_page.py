@@ -398,7 +398,7 @@ def test_a_hundred_features_can_be_searched_and_the_top_ones_chosen(
 
 
 def test_the_page_shows_the_running_demo(browser: Browser, tmp_path: Path) -> None:
-    with demo(tmp_path, "--records", "1000", "--stay") as running:
+    with demo(tmp_path, "--records", "4000") as running:
         visit = Visit(browser, running.address)
         names = visit.page.locator("#feature-list .name")
         for name in ("salary", "age", "elevel"):
@@ -409,6 +409,7 @@ def test_the_page_shows_the_running_demo(browser: Browser, tmp_path: Path) -> No
         expect(status).to_have_text(re.compile(r"Live, record (\d|,)+"))
         assert "iPFI importance of 5 features" in visit.chart("importance")
         visit.close()
+        assert running.end() == 0
 
 
 def _until(condition: Callable[[], bool], visit: Visit) -> None:
