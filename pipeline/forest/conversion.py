@@ -5,7 +5,6 @@ from collections.abc import Callable
 from copy import copy
 from functools import cache
 from pkgutil import resolve_name
-from threading import Timer
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,6 @@ from river import compose, forest, tree
 from fluxplain.forest.names import UnsupportedError
 
 log = logging.getLogger("fluxplain.forest")
-
-NOTICE_S = 3.0
-"""Seconds of compiling after which it is announced."""
 
 
 def as_arrays(model: Any) -> Any:
@@ -90,15 +86,12 @@ def compile_loops() -> None:
 
     Numba keeps the result, so it takes long only once on a machine.
     """
-    notice = Timer(
-        NOTICE_S, log.warning, ["compiling the trees' loops: about half a minute, once a machine"]
-    )
-    notice.daemon = True
-    notice.start()
-    for name in KINDS.values():
-        model = resolve_name(name)()
-        for a in range(2):
-            model.learn_one({"a": a}, a)
-            model.predict_proba_one({"a": a})
-            model.answer_rows(("a",), np.zeros(1), np.zeros((1, 1)))
-    notice.cancel()
+    from fluxplain.forest.compiling import announced_compiling  # noqa: PLC0415  Numba loads slowly
+
+    with announced_compiling():
+        for name in KINDS.values():
+            model = resolve_name(name)()
+            for a in range(2):
+                model.learn_one({"a": a}, a)
+                model.predict_proba_one({"a": a})
+                model.answer_rows(("a",), np.zeros(1), np.zeros((1, 1)))

@@ -16,11 +16,12 @@ import orjson
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
+from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.embedded import CHECKPOINT_INTERVAL_S
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.progress import GroupOffsets
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.reader import TopicReader, tp_of
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import OUTPUTS
@@ -120,6 +121,7 @@ class KafkaPipeline:
         self.keys: dict[str, set[bytes | None]] = defaultdict(set)
         self.headers: Headers = defaultdict(set)
         self._reader = TopicReader(self.config, list(OUTPUTS), from_beginning=True)
+        self._next_offsets: dict[TopicPartition, int] = {}
 
     def feed(self, values: Iterable[bytes], *, max_lag: int | None = None) -> int:
         """Send observations, holding back as ``fluxplain replay`` does."""
@@ -146,6 +148,7 @@ class KafkaPipeline:
 
     def _take(self, name: str, message: confluent_kafka.Message) -> None:
         value = message.value() or b""
+        self._next_offsets[tp_of(message)] = int(message.offset() or 0) + 1
         try:
             key = identity(name, value)
         except (KeyError, TypeError, orjson.JSONDecodeError):
@@ -163,14 +166,19 @@ class KafkaPipeline:
     def wait_until_idle(
         self, *, timeout_s: float = 120.0, each: Callable[[], None] = lambda: None
     ) -> None:
-        """Wait until every role has committed all that it has to read; call `each` meanwhile."""
+        """Wait until every role has committed, and this has read, all; call `each` meanwhile."""
 
         def attend() -> None:
             each()
             self.attend()
 
         wait_until_idle(self.config, attend, timeout_s=timeout_s)
-        self.attend()
+        self.wait_until(self._has_all)
+
+    def _has_all(self) -> bool:
+        """Return whether all that is published was read: the reader, too, may have to reconnect."""
+        extent = self._reader.extent().items()
+        return all(self._next_offsets.get(tp, 0) >= log.stop for tp, log in extent if log)
 
     def process(self, values: Iterable[bytes]) -> None:
         """Send observations and wait until every role has processed them."""
