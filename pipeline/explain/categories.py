@@ -90,6 +90,10 @@ class KeyedCurve(Generic[K]):
         errors: Floats = self._projections.std_errors[0]
         return errors
 
+    def std_error(self, curve: int) -> float:
+        """Return the standard error of the importance; there is one curve."""
+        return self._projections.std_error(0, curve)
+
     def effects(self, _curve: int) -> tuple[Labels, Floats]:
         """Return the shown classes, and their effects at the keys, shape (classes, keys)."""
         shown = tuple(self._labels[place] for place in self._shown.tolist())

@@ -94,9 +94,11 @@ class Effects(Estimates):
         increments: list[float] = []
         for labels, group in groupby(curves, lambda curve: curve.outputs.labels):
             together = list(group)
-            places = np.full(len(together), self._places[name], np.intp)
+            places = np.array([self._places[name]] * len(together))
             points = np.array([curve.axes for curve in together])
-            numbers = np.concatenate([curve.outputs.numbers for curve in together])
+            numbers = together[0].outputs.numbers
+            if len(together) > 1:
+                numbers = np.concatenate([curve.outputs.numbers for curve in together])
             increments += self.ranks.move(places, points, Table(labels, numbers)).tolist()
         return increments
 
@@ -126,6 +128,5 @@ class Effects(Estimates):
         else:
             curves, axes = self.surfaces[name].curves, self.surfaces[name].axes
         effect = shown_effect(*curves.effects(place), [len(axis) for axis in axes])
-        numbers = curves.n[place], curves.values[place], curves.std_errors[place]
-        n, value, std_error = (each.item() for each in numbers)
-        return Smoothed(n, value, std_error, axes, effect)
+        n, value = curves.n.item(place), curves.values.item(place)
+        return Smoothed(n, value, curves.std_error(place), axes, effect)

@@ -5,6 +5,7 @@ loss is any such function.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -88,8 +89,11 @@ class CompiledLoss(NamedTuple):
 def compiled_loss(loss: Loss, ys: Sequence[Target], labels: Labels) -> CompiledLoss | None:
     """Return the loss for kernels; None for one that is not compiled, or does not fit."""
     kind = _kind(loss, labels)
-    if kind is None:
-        return None
+    return None if kind is None else _compiled(kind, tuple(ys), labels)
+
+
+@lru_cache(maxsize=4)  # methods and features take turns with the same labels
+def _compiled(kind: int, ys: tuple[Target, ...], labels: Labels) -> CompiledLoss:
     if kind >= kernels.ABSOLUTE_ERROR:
         # None would become NaN as an array
         return CompiledLoss(kind, np.full(len(ys), -1), np.array([float(y) for y in ys]))

@@ -83,11 +83,15 @@ class RankCurves:
     @property
     def std_errors(self) -> Floats:
         """Standard errors of the importances, by the delta method; infinite before an update."""
-        weights, squares = self._kept[:, kernels.WEIGHT], self._kept[:, kernels.SQUARES]
-        errors: Floats = np.full(len(self.n), math.inf)
-        errors_of_sums = np.sqrt(self.variances * squares)
-        np.divide(errors_of_sums, weights, out=errors, where=weights > 0.0)
-        return errors
+        return np.array([self.std_error(curve) for curve in range(len(self.n))])
+
+    def std_error(self, curve: int) -> float:
+        """Return the standard error of one curve's importance."""
+        if not self.n[curve]:
+            return math.inf
+        kept: list[float] = self._kept[curve].tolist()
+        variance = kept[kernels.VARIANCE] * kept[kernels.SQUARES]
+        return math.sqrt(variance) / kept[kernels.WEIGHT]
 
     def grid(self, curve: int) -> Grid:
         """Return the smoothed grid points of one curve; none before its first update."""
@@ -96,7 +100,9 @@ class RankCurves:
     def effects(self, curve: int) -> tuple[Labels, Floats]:
         """Return the shown classes of one curve, and their effects, shape (classes, points)."""
         shown = [place for place in self._shown[curve].tolist() if place >= 0]
-        return tuple(self._labels[place] for place in shown), self._effects[curve][:, shown].T
+        effects = self._effects[curve]
+        columns = [effects[:, place] for place in shown]
+        return tuple(self._labels[place] for place in shown), np.array(columns)
 
     def _learn(self, which: Places, labels: Labels, size: int) -> None:
         """Add new classes."""

@@ -70,10 +70,16 @@ class ExponentialMeans:
     @property
     def std_errors(self) -> Floats:
         """Standard errors of the estimates, sqrt(variance · Σ w_s²); infinite before an update."""
+        rows, columns = self.values.shape
+        errors = [[self.std_error(row, column) for column in range(columns)] for row in range(rows)]
+        return np.array(errors).reshape(rows, columns)
+
+    def std_error(self, row: int, column: int) -> float:
+        """Return one of the standard errors."""
+        at = row, column
         if not self.n:
-            return np.full(self.values.shape, math.inf)
-        errors: Floats = np.sqrt(self.variances * self._squares) / self._weights
-        return errors
+            return math.inf
+        return math.sqrt(self.variances.item(at) * self._squares.item(at)) / self._weights.item(at)
 
 
 class OutputMean:

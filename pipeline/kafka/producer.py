@@ -31,6 +31,10 @@ MAX_MESSAGE_BYTES = 1_000_000
 MAX_HELD = 10_000
 """Largest number of messages that wait for the first acknowledgement of their partition."""
 
+SERVE_S = 0.002
+"""Seconds between two looks for delivery reports: one at each message would take as long as to send
+it, and let other threads in between."""
+
 FATAL_REPORT_S = 1.0
 """Seconds to wait for the delivery report behind a fatal error."""
 
@@ -76,7 +80,7 @@ class RecordProducer:
                 "enable.idempotence": True,
                 "enable.gapless.guarantee": True,
                 "acks": "all",
-                "linger.ms": 2,
+                "linger.ms": 0.5,
                 "compression.type": "lz4",
                 "message.max.bytes": MAX_MESSAGE_BYTES,
             }
@@ -91,6 +95,7 @@ class RecordProducer:
         self._introduced: dict[TopicPartition, deque[_Held]] = {}
         self._released: deque[_Held] = deque()
         self._moved_at = time.monotonic()
+        self._served_at = 0.0
         self.obstacle: str | None = None
 
     def send(
@@ -121,6 +126,11 @@ class RecordProducer:
 
         Call it regularly, even without messages to send; raises ``DeliveryError`` if one failed.
         """
+        now = time.monotonic()
+        if now - self._served_at < SERVE_S:
+            self._raise_failure()
+            return
+        self._served_at = now
         self._serve(self._producer.poll, 0.0)
 
     def flush(self) -> None:

@@ -84,6 +84,7 @@ class FeatureState:
         self._classes: frozenset[Label] = frozenset()
         self._shape: tuple[int, ...] | None = None
         self._is_number: bool | None = None
+        self._fitting: object = None  # the form of a numeric feature's last curve, which fitted
 
     def _add_estimates(self) -> None:
         """Add estimates for methods that have none yet."""
@@ -123,7 +124,7 @@ class FeatureState:
 
         ``room`` is how many bytes the curve, with all classes seen so far, may take in a message.
         """
-        reading = Reading({}, {})
+        reading, answered = Reading({}, {}), Answered(run)
         for method, blocks in run.outputs.items():
             if method in self.means:
                 needs_label = METHODS[method].needs_label
@@ -132,26 +133,29 @@ class FeatureState:
                     for i in range(first, len(blocks))
                     if blocks[i] and (run.y[i] is not None or not needs_label)
                 ]
-                reading.found[method] = _increments(run, method, indices, loss, reading.errors)
+                found = _increments(answered, method, indices, loss, reading.errors)
+                reading.found[method] = found
         for method in run.points.keys() & (self.pending.keys() - self.means.keys()):
-            reading.found[method] = self._curves(run, method, first, room, reading.errors)
+            reading.found[method] = self._curves(answered, method, first, room, reading.errors)
         return reading
 
     def _curves(
-        self, run: Evaluation, method: Method, first: int, room: int, errors: "Errors"
+        self, answered: "Answered", method: Method, first: int, room: int, errors: "Errors"
     ) -> dict[int, Curve]:
         """Return ICE curves by index in the run; add an error for one that does not fit."""
+        run = answered.run
         points, blocks = run.points[method], run.outputs.get(method, [])
         places = range(first, len(blocks))
         indices = [i for i in places if blocks[i] and points[i] and i not in errors]
         if self._categorical == (False,):
             with suppress(ValueError, TypeError):  # one by one, to tell which does not fit
-                return self._alike_curves(run, method, indices, room)
+                return self._alike_curves(answered, method, indices, room)
         found: dict[int, Curve] = {}
         for i in indices:
             grid = cast(list[Value], points[i])
             try:
-                curve = self._curve(run.seqs[i], grid, blocks[i] or [], run.classes)
+                curve = self._curve(answered, method, i)
+                self._check_numbers(curve.outputs.numbers)
                 self._check_fits(curve, grid, room)
             except (ValueError, TypeError) as error:
                 errors[i] = error
@@ -160,7 +164,7 @@ class FeatureState:
         return found
 
     def _alike_curves(
-        self, run: Evaluation, method: Method, indices: list[int], room: int
+        self, answered: "Answered", method: Method, indices: list[int], room: int
     ) -> dict[int, Curve]:
         """Return the ICE curves of a numeric feature, if all have as many points and outputs.
 
@@ -168,14 +172,14 @@ class FeatureState:
         """
         if not indices:
             return {}
+        run, labels = answered.run, answered.labels
         points = [run.points[method][i] or [] for i in indices]
-        labels, blocks = _blocks([run.outputs[method][i] or [] for i in indices], run.classes)
+        blocks = answered.blocks(method, indices)
         axis = _axis([*chain.from_iterable(points)], categorical=False)
         grids = np.asarray(axis).reshape(len(points), len(points[0]))
         if any(len(each) != grids.shape[1] for each in points):
             raise ValueError("they differ in their number of points")
-        if not kernels.are_moderate(blocks.reshape(-1, max(blocks.shape[2], 1)), MAX_NUMBER):
-            raise ValueError("an output is not finite or too large to square")
+        self._check_numbers(blocks.reshape(-1, max(blocks.shape[2], 1)))
         curves = {
             i: Curve(run.seqs[i], grid, Table(labels, numbers))
             for i, grid, numbers in zip(indices, grids, blocks, strict=True)
@@ -184,24 +188,30 @@ class FeatureState:
         self._check_fits(curves[indices[0]], points[0], room)
         return curves
 
-    def _curve(
-        self, seq: int, points: list[Value], rows: list[Row], classes: list[Label] | None
-    ) -> Curve:
+    def _curve(self, answered: "Answered", method: Method, i: int) -> Curve:
+        points = answered.run.points[method][i] or []
         axes = split(points) if len(self._categorical) == 2 else (points,)
         made = [
             _axis(axis, categorical=categorical)
             for axis, categorical in zip(axes, self._categorical, strict=True)
         ]
-        labels, blocks = _blocks([rows], classes)
+        [block] = answered.blocks(method, [i])
         whole = (made[0], made[1]) if len(made) == 2 else made[0]
-        return Curve(seq, whole, Table(labels, blocks[0]))
+        return Curve(answered.run.seqs[i], whole, Table(answered.labels, block))
+
+    @staticmethod
+    def _check_numbers(numbers: Floats) -> None:
+        """Raise ``ValueError`` if a row has an output that cannot be squared."""
+        if not kernels.are_moderate(numbers, MAX_NUMBER):
+            large = next(number for number in numbers.T.flat if not is_moderate(number))
+            raise ValueError(f"an output is not finite or too large to square: {large}")
 
     def _check_fits(self, curve: Curve, points: list[Value], room: int) -> None:
         """Raise an error if a curve does not match the earlier ones, or is too large to publish."""
         labels, numbers, _ = curve.outputs
-        if not kernels.are_moderate(numbers, MAX_NUMBER):
-            large = next(number for number in numbers.T.flat if not is_moderate(number))
-            raise ValueError(f"an output is not finite or too large to square: {large}")
+        form = labels, numbers.shape, len(points), room
+        if self._categorical == (False,) and form == self._fitting:
+            return
         axes = curve.axes if isinstance(curve.axes, tuple) else (curve.axes,)
         kinds = list(zip(axes, self._categorical, strict=True))
         shape = tuple(len(axis) for axis, categorical in kinds if not categorical)
@@ -221,6 +231,7 @@ class FeatureState:
             )
         self._classes, self._shape = known, shape
         self._is_number = labels == (None,)
+        self._fitting = form
 
     def queue(self, reading: "Reading", run: Evaluation, i: int) -> list[Method]:
         """Queue an observation's increments and curve; return the methods that have one."""
@@ -236,23 +247,26 @@ class FeatureState:
     def smooth(self, method: Method) -> None:
         """Move the estimates of a method by the queued increments or curves."""
         pending = self.pending[method]
-        queued, pending.queued = pending.queued, []
-        if queued and method in self.means:
+        queued = pending.queued
+        if not queued:
+            return
+        pending.queued = []
+        if method in self.means:
             self.means[method].update(np.array(queued)[:, None])
             pending.increments += queued
-        elif queued:
-            moved = [effects.take_run(self._name, queued) for effects in self.effects]
-            pending.increments += moved[0]
-            if self.ice is not None:
-                for seq, axes, outputs in queued:
-                    self.ice.update(seq, as_grid(axes), outputs)
+            return
+        moved = [effects.take_run(self._name, queued) for effects in self.effects]
+        pending.increments += moved[0]
+        if self.ice is not None:
+            for seq, axes, outputs in queued:
+                self.ice.update(seq, as_grid(axes), outputs)
 
     def estimate(self, method: Method, place: int) -> dict[str, Any]:
         """Return the explanation's fields for the smoothing rate at index ``place``."""
         if method in self.means:
             means = self.means[method]
-            error = means.std_errors[place, 0].item() if means.n else 0.0
-            value = means.values[place, 0].item()
+            error = means.std_error(place, 0) if means.n else 0.0
+            value = means.values.item(place, 0)
             return {"updates": means.n, "value": value, "std_error": error}
         n, value, std_error, axes, effect = self.effects[place].smoothed(self._name)
         by_class = effect if isinstance(effect, dict) else None
@@ -277,16 +291,77 @@ class Reading(NamedTuple):
     errors: Errors
 
 
+class Answered:
+    """The outputs of a run as arrays; each is converted once.
+
+    ``labels`` are the columns. What is not alike raises ``ValueError`` where it is asked for.
+    """
+
+    def __init__(self, run: Evaluation) -> None:
+        self.run = run
+        self.labels: Labels = (None,) if run.classes is None else tuple(run.classes)
+        self._whole: dict[Method | None, Floats] = {}
+        with suppress(ValueError):  # asked for one by one, to tell which is not alike
+            self._whole = self._converted()
+
+    def predictions(self, indices: list[int]) -> Floats:
+        """Return the outputs on the observations themselves, shape (observations, labels)."""
+        whole = self._whole.get(None)
+        if whole is None:
+            return self._as_array([self.run.prediction[i] for i in indices])
+        return whole if len(indices) == len(whole) else whole[indices]
+
+    def blocks(self, method: Method, indices: list[int]) -> Floats:
+        """Return the outputs of a method, shape (observations, outputs, labels)."""
+        whole = self._whole.get(method)
+        if whole is not None:
+            return whole if len(indices) == len(whole) else whole[indices]
+        blocks = [self.run.outputs[method][i] or [] for i in indices]
+        if len({*map(len, blocks)}) > 1:
+            raise ValueError(UNLIKE)
+        numbers = self._as_array([*chain.from_iterable(blocks)])
+        return numbers.reshape(len(blocks), -1, numbers.shape[1])
+
+    def _converted(self) -> dict[Method | None, Floats]:
+        """Return the arrays of all methods with equally many outputs about each observation.
+
+        They are parts of one: to convert many small lists takes longer.
+        """
+        n, rows = len(self.run.seqs), [*self.run.prediction]
+        parts: dict[Method | None, slice] = {None: slice(0, n)}
+        for method, blocks in self.run.outputs.items():
+            if None not in blocks and len({*map(len, cast(list[list[Row]], blocks))}) == 1:
+                begin = len(rows)
+                rows += chain.from_iterable(cast(list[list[Row]], blocks))
+                parts[method] = slice(begin, len(rows))
+        numbers = self._as_array(rows)
+        shape = n, -1, numbers.shape[1]
+        whole = {method: numbers[part].reshape(shape) for method, part in parts.items()}
+        return {**whole, None: numbers[:n]}
+
+    def _as_array(self, rows: list[Row]) -> Floats:
+        """Return rows as an array, shape (rows, labels)."""
+        try:
+            numbers = np.array(rows, np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(UNLIKE) from None
+        if self.run.classes is None:
+            numbers = numbers[..., None]
+        if numbers.ndim != 2 or numbers.shape[1] != len({*self.labels}):
+            raise ValueError(UNLIKE)
+        return numbers
+
+
 def _increments(
-    run: Evaluation, method: Method, indices: list[int], loss: Loss, errors: Errors
+    answered: Answered, method: Method, indices: list[int], loss: Loss, errors: Errors
 ) -> dict[int, float]:
     """Return increments by index in the run; add an error for an observation that has none."""
-    blocks = run.outputs[method]
+    blocks = answered.run.outputs[method]
     found: dict[int, float] = {}
     for _, group in groupby(indices, lambda i: len(blocks[i] or ())):
         together = list(group)
         try:
-            made = _together(run, method, together, loss)
+            made = _together(answered, method, together, loss)
         except MemoryError:
             raise
         except Exception as error:  # a user's loss may raise anything
@@ -294,7 +369,7 @@ def _increments(
                 errors.setdefault(together[0], error)
                 continue
             for i in together:
-                found |= _increments(run, method, [i], loss, errors)
+                found |= _increments(answered, method, [i], loss, errors)
             continue
         for i, increment in zip(together, made, strict=True):
             if is_moderate(increment):
@@ -305,27 +380,12 @@ def _increments(
     return found
 
 
-def _together(run: Evaluation, method: Method, indices: list[int], loss: Loss) -> list[float]:
-    labels, predictions = _blocks([[run.prediction[i]] for i in indices], run.classes)
-    _, blocks = _blocks([run.outputs[method][i] or [] for i in indices], run.classes)
+def _together(answered: Answered, method: Method, indices: list[int], loss: Loss) -> list[float]:
+    run, increments = answered.run, increments_of(method)
+    predictions, blocks = answered.predictions(indices), answered.blocks(method, indices)
     ys = [cast(Target, run.y[i]) for i in indices]  # None only for a method that needs none
-    increments = increments_of(method)
-    made: list[float] = increments(loss, ys, labels, predictions[:, 0], blocks).tolist()
+    made: list[float] = increments(loss, ys, answered.labels, predictions, blocks).tolist()
     return made
-
-
-def _blocks(rows: Sequence[Sequence[Row]], classes: list[Label] | None) -> tuple[Labels, Floats]:
-    """Return equally long blocks of outputs as an array, shape (blocks, outputs, labels)."""
-    try:
-        numbers = np.array(rows, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(UNLIKE) from None
-    labels: Labels = (None,) if classes is None else tuple(classes)
-    if classes is None:
-        numbers = numbers[..., None]
-    if numbers.ndim != 3 or numbers.shape[2] != len({*labels}):
-        raise ValueError(UNLIKE)
-    return labels, numbers
 
 
 def _axis(points: list[Value], *, categorical: bool) -> Axis:

@@ -14,6 +14,7 @@ import mmap
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,6 +27,9 @@ from fluxplain.kafka.headers import Unreadable
 MAX_BATCH_BYTES = 32 * 1024 * 1024
 """Largest size of an unpacked batch, in bytes. Brokers take batches of 1 MB; compression reduces
 JSON to a tenth or twentieth, and zeros to less than a thousandth."""
+
+SMALL_BYTES = 16 * 1024
+"""Size of a compressed batch, in bytes, up to which a small buffer is tried first."""
 
 MAX_MESSAGE_BYTES = 1024 * 1024
 """Largest size of key, value and headers of a message, in bytes: by default, brokers take larger
@@ -57,6 +61,10 @@ _XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 """Header of the Java client's snappy format: blocks, each preceded by its length."""
 
 _GZIP = b"\x1f\x8b"
+
+_Unpack = Callable[[memoryview, memoryview], int]
+
+_FAILURES = cramjam.DecompressionError, zlib.error, struct.error
 
 _FIRST_PIECE = 1024
 """First output size for each member of a gzip stream, in bytes; a batch may have very many."""
@@ -149,13 +157,21 @@ class Batch:
         if codec not in _CODECS:
             raise FlawError(f"its batch has an unknown compression ({codec})")
         name, unpack = _CODECS[codec]
-        whole = memoryview(mmap.mmap(-1, _HEADER.size + MAX_BATCH_BYTES))  # allocated on write
+        packed = self.buffer[_HEADER.size :]
+        if len(packed) <= SMALL_BYTES:
+            with suppress(*_FAILURES):  # mostly enough, and far sooner there than a mapping
+                return self._unpacked_into(bytearray(_HEADER.size + 16 * len(packed)), unpack)
         try:
-            n = unpack(self.buffer[_HEADER.size :], whole[_HEADER.size :])
-        except (cramjam.DecompressionError, zlib.error, struct.error):
+            # a mapping is allocated where it is written
+            return self._unpacked_into(mmap.mmap(-1, _HEADER.size + MAX_BATCH_BYTES), unpack)
+        except _FAILURES:
             raise FlawError(
                 f"its batch ({name}) cannot be unpacked into at most {MAX_BATCH_BYTES:,} bytes"
             ) from None
+
+    def _unpacked_into(self, room: bytearray | mmap.mmap, unpack: "_Unpack") -> memoryview:
+        whole = memoryview(room)
+        n = unpack(self.buffer[_HEADER.size :], whole[_HEADER.size :])
         whole[: _HEADER.size] = self.buffer[: _HEADER.size]
         struct.pack_into(">h", whole, _CHECKED_FROM, self.attributes & ~_CODEC_MASK)
         return whole[: _HEADER.size + n]
@@ -297,7 +313,7 @@ def _unsnap_block(packed: memoryview, room: memoryview) -> int:
     return int(cramjam.snappy.decompress_raw_into(packed, room))
 
 
-_CODECS: dict[int, tuple[str, Callable[[memoryview, memoryview], int]]] = {
+_CODECS: dict[int, tuple[str, _Unpack]] = {
     1: ("gzip", _gunzip),
     2: ("snappy", _unsnap),
     3: ("lz4", cramjam.lz4.decompress_into),

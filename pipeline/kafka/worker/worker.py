@@ -84,6 +84,7 @@ class RoleWorker:
     ) -> None:
         self.context = context
         self.is_finished = False
+        self._sending: asyncio.Task[None] | None = None
         self._busy = asyncio.Lock()
         self._assignment, self._outbox = context.assignment, context.outbox
         config, replica = context.config, context.replica
@@ -112,6 +113,21 @@ class RoleWorker:
                 if message.offset + 1 < (end or 0):  # the broker has more
                     self._outbox.send_all_if_old(time.monotonic())
                 else:
+                    self._send()
+        except Exception as error:
+            fail(f"{self.context.replica}: cannot continue", error)
+
+    def _send(self) -> None:
+        """Send what is due, and the rest when it is."""
+        wait_s = self._outbox.send_due(time.monotonic())
+        if wait_s > 0.0 and (self._sending is None or self._sending.done()):
+            self._sending = asyncio.create_task(self._send_after(wait_s))
+
+    async def _send_after(self, wait_s: float) -> None:
+        await asyncio.sleep(wait_s)
+        try:
+            async with self._busy:
+                if not self._assignment.is_stopping:
                     self._outbox.send_all()
         except Exception as error:
             fail(f"{self.context.replica}: cannot continue", error)

@@ -11,6 +11,7 @@ from fluxplain.config import Config
 from fluxplain.explain.method import Answers
 from fluxplain.kafka.worker.outbox import (
     MAX_GATHERED,
+    PACE_S,
     RUN_BYTES,
     RUN_LENGTH,
     DeadLetterLog,
@@ -72,6 +73,23 @@ def test_consecutive_evaluations_of_a_feature_become_one_message(
     outbox.send_all()
     assert runs(recorder) == [("age", list(range(10))), ("loan", list(range(10)))]
     assert [key for _, _, key, _ in recorder.sent] == [b"age", b"loan"]
+
+
+def test_evaluations_are_paced_and_other_records_are_not(
+    outbox: Outbox, recorder: Recorder
+) -> None:
+    outbox.send(answers(0), None, 0)
+    assert outbox.send_due(time.monotonic()) == 0.0, "the first ones need not wait"
+    for seq in 1, 2:
+        outbox.send(answers(seq), None, 0)
+        outbox.send(PREDICTION, None, 0)
+        now = time.monotonic()
+        assert 0.0 < outbox.send_due(now) <= PACE_S
+    topics = [topic.removeprefix("fluxplain.") for topic, *_ in recorder.sent]
+    assert topics == ["evaluations", "predictions", "predictions"]
+    assert outbox.send_due(now + PACE_S) == 0.0
+    del recorder.sent[1:3]
+    assert runs(recorder) == [("age", [0]), ("age", [1, 2])]
 
 
 def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(

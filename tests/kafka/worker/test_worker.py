@@ -18,12 +18,12 @@ from fluxplain.kafka.ownership.registered import Registered
 from fluxplain.kafka.ownership.writers import WRITER, Begin, Fence, Writer
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.worker.context import Context
-from fluxplain.kafka.worker.outbox import Outbox
+from fluxplain.kafka.worker.outbox import PACE_S, Outbox
 from fluxplain.kafka.worker.worker import RoleWorker
-from fluxplain.schemas import Change, DeadLetter
+from fluxplain.schemas import Change, DeadLetter, Evaluation
 from fluxplain.stages import DriftStage, ModelStage, Stage
 from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME
-from tests.kit.recorder import Recorder
+from tests.kit.recorder import Recorder, answers
 from tests.kit.records import explanation, prediction
 from tests.kit.settings import SETTINGS
 
@@ -137,6 +137,20 @@ def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> Non
     assert len(rig.recorder.sent) == sent
     assert not rig.labelled(stream)
     assert not rig.worker.status.partitions()
+
+
+def test_paced_evaluations_are_sent_without_another_message() -> None:
+    rig = Rig(Replica("model"), STAGE)
+
+    async def send() -> None:
+        for seq in range(3):
+            rig.outbox.send(answers(seq), None, 0)
+            rig.worker._send()
+        assert len(rig.recorder.sent) == 1
+        await asyncio.sleep(3 * PACE_S)
+
+    asyncio.run(send())
+    assert [Evaluation.decode(value).seqs for _, value, *_ in rig.recorder.sent] == [[0], [1, 2]]
 
 
 def test_all_shards_publish_the_same_notice_of_messages_deleted_unread() -> None:
