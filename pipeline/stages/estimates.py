@@ -320,7 +320,8 @@ class Answered:
         if len({*map(len, blocks)}) > 1:
             raise ValueError(UNLIKE)
         numbers = self._as_array([*chain.from_iterable(blocks)])
-        return numbers.reshape(len(blocks), -1, numbers.shape[1])
+        # not -1: a model that knows no class yet has no numbers
+        return numbers.reshape(len(blocks), len(blocks[0]), numbers.shape[1])
 
     def _converted(self) -> dict[Method | None, Floats]:
         """Return the arrays of all methods with equally many outputs about each observation.
@@ -335,8 +336,10 @@ class Answered:
                 rows += chain.from_iterable(cast(list[list[Row]], blocks))
                 parts[method] = slice(begin, len(rows))
         numbers = self._as_array(rows)
-        shape = n, -1, numbers.shape[1]
-        whole = {method: numbers[part].reshape(shape) for method, part in parts.items()}
+        whole = {
+            method: numbers[part].reshape(n, (part.stop - part.start) // n, numbers.shape[1])
+            for method, part in parts.items()
+        }
         return {**whole, None: numbers[:n]}
 
     def _as_array(self, rows: list[Row]) -> Floats:
