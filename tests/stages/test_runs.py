@@ -188,3 +188,25 @@ def test_the_bytes_are_the_same_wherever_the_stream_is_cut(
     alone = passed_on([each.single(i) for each in runs for i in range(len(each.seqs))])
     expected = encoded(run_copies(ExplainerStage(config), alone))
     assert encoded(run_copies(ExplainerStage(config), cuts)) == expected
+
+
+def test_a_model_that_knows_no_class_yet_is_no_error() -> None:
+    """Its outputs have no numbers: its first observations come after a new model took over."""
+    explain = {"methods": ["ipfi", "isage", "ipdp"]}
+    config = linear_config(label={"type": "integer"}, explain={**explain, "loss": "brier"})
+    outputs: dict[Any, Any] = {"ipfi": [[[]]], "isage": [[[], []]], "ipdp": [[[], []]]}
+    columns: dict[str, Any] = {"seqs": [0], "ts": [None], "y": [1], "loss": [1.0]}
+    run = Evaluation(
+        stream=STREAM,
+        feature=config.explained[0],
+        previous_seq=None,
+        classes=[],
+        prediction=[[]],
+        skipped=[0],
+        outputs=outputs,
+        points={"ipdp": [[0.0, 1.0]]},
+        coverage=[1.0],
+        **columns,
+    )
+    letters = run_copies(ExplainerStage(config), passed_on([run]))
+    assert [getattr(each, "reason", each) for each in letters] == []
