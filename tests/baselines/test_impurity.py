@@ -72,9 +72,15 @@ def test_of_one_split_all_is_its_features() -> None:
     assert found["a"] == pytest.approx(entropy({True: 3, False: 4}), abs=0.05)
 
 
-@pytest.mark.parametrize("kind", [tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor])
-def test_of_a_regression_tree_values_sum_to_the_variance_that_it_takes_away(kind: Any) -> None:
-    model = kind(grace_period=50)
+@pytest.mark.parametrize(
+    "model",
+    [
+        tree.HoeffdingTreeRegressor(grace_period=50),
+        tree.HoeffdingAdaptiveTreeRegressor(grace_period=50, seed=1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_of_a_regression_tree_values_sum_to_the_variance_that_it_takes_away(model: Any) -> None:
     records = list(synth.Friedman(seed=1).take(2_000))
     for x, y in records:
         model.learn_one(x, y)
