@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 import orjson
-import psutil
 import pytest
 
 from fluxplain.cli.run import _own_environment
@@ -23,6 +22,7 @@ from fluxplain.schemas import OUTPUTS
 from fluxplain.sources import Columns, open_source
 from tests.cli.commands import one_line, run, start
 from tests.kit.kafka_pipeline import Published, assert_same, identity, reference
+from tests.kit.processes import children_with
 from tests.kit.streams import observations
 from tests.kit.support import make_config
 from tests.kit.waiting import wait_until
@@ -167,11 +167,7 @@ def test_up_serves_the_dashboard_sends_alerts_and_restarts_a_killed_worker(folde
     )
 
     def processes(command: str) -> set[int]:
-        return {
-            each.pid
-            for each in psutil.Process(process.pid).children(recursive=True)
-            if each.status() != psutil.STATUS_ZOMBIE and command in each.cmdline()
-        }
+        return children_with(process.pid, command)
 
     assert process.stdout is not None
     lines = iter(process.stdout.readline, b"")
