@@ -9,7 +9,7 @@ import numpy as np
 from river import preprocessing
 
 from fluxplain.evaluate.compiled import compiled
-from fluxplain.evaluate.encoding import Encoding, Floats, Inputs, Observed
+from fluxplain.evaluate.encoding import Encoding, Floats, Inputs, Observed, Places
 from fluxplain.evaluate.evaluator import Evaluator
 from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.table import Table
@@ -34,33 +34,37 @@ class ScaledEvaluator(FastEvaluator):
         super().__init__(model)
         self.evaluator = evaluator
         self._scalers = list(scalers)
+        self._encoding = Encoding()  # scaled values are numbers
 
     def _table(self, inputs: Inputs) -> Table | None:
         observed, rows = inputs
-        features = observed.features
         if observed.has_categories:
             return None
+        features = observed.features
         numbers = np.concatenate((observed.numbers[None, :], rows))
-        lost = np.zeros(0, np.intp)
+        lost: list[Places] = []
         for scaler in self._scalers:
             if type(scaler) is preprocessing.Binarizer:
                 np.greater(numbers, scaler.threshold, out=numbers)
             else:
                 given = np.array(_SCALINGS[type(scaler)](scaler, features), np.float64)
                 if not _scale(numbers, given):
-                    rows_lost = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
-                    lost = np.union1d(lost, rows_lost)
-        if 0 in lost:
-            return None
+                    lost.append(np.flatnonzero(~np.isfinite(numbers).all(axis=1)))
         x = dict(zip(features, numbers[0].tolist(), strict=True))
-        observed = Observed(x, features, numbers[0], Encoding())
-        if not len(lost):
-            return self.evaluator(Inputs(observed, numbers[1:]))
-        usable = np.delete(np.arange(len(numbers)), lost)[1:]
-        labels, outputs, _ = self.evaluator(Inputs(observed, numbers[usable]))
-        whole = np.full((len(numbers), len(labels)), math.nan)
+        scaled = Inputs(Observed(x, features, numbers[0], self._encoding), numbers[1:])
+        if not lost:
+            return self.evaluator(scaled)
+        without = np.unique(np.concatenate(lost))
+        return None if without[0] == 0 else self._usable(scaled, without - 1)
+
+    def _usable(self, scaled: Inputs, without: Places) -> Table:
+        """Return the outputs on the rows; NaN on those ``without`` numbers."""
+        n = len(scaled.rows)
+        usable = np.delete(np.arange(n), without)
+        labels, outputs, _ = self.evaluator(scaled.some(usable))
+        whole = np.full((n, len(labels)), math.nan)
         whole[usable] = outputs
-        return Table(labels, whole[1:])
+        return Table(labels, whole)
 
 
 def is_scaler(transformer: Any) -> bool:

@@ -74,7 +74,7 @@ class Effects(Estimates):
             return dict(zip(names, moved.tolist(), strict=True))
         increments: dict[str, float] = {}
         which, grids, numbers = [], [], []
-        for name, block, axes in zip(names, blocks, points or (), strict=True):
+        for name, block, axes in zip(names, blocks, () if points is None else points, strict=True):
             if name in self._places:
                 which.append(name)
                 grids.append(axes)

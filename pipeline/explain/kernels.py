@@ -217,6 +217,13 @@ def moved(value: float, variance: float, w: float, v: float) -> tuple[float, flo
 
 
 @compiled
+def approach(mean: Floats, values: Floats, w: float) -> None:
+    """Move a mean, shape (classes,), towards the first row of the values, whose weight is ``w``."""
+    for c in range(mean.shape[0]):
+        mean[c] += w * (values[0, c] - mean[c])
+
+
+@compiled
 def advanced(weight: float, squares: float, alpha: float) -> tuple[float, float]:
     """Return the sum of the smoothing's weights, and of their squares, after one more value."""
     keep = 1.0 - alpha

@@ -41,12 +41,13 @@ class Answers(NamedTuple):
 
     ``labels`` are those of the outputs' columns. Each block has a player's outputs, shape (outputs,
     labels), and ``points`` its evaluation points, of a pair those of both; None without points.
+    Those of numeric features may be one array.
     """
 
     names: Sequence[str]
     labels: Labels
     blocks: Floats | Sequence[Floats]
-    points: Sequence[Axis | tuple[Axis, Axis]] | None = None
+    points: Sequence[Axis | tuple[Axis, Axis]] | Floats | None = None
 
 
 class Given(NamedTuple):

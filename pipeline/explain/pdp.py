@@ -5,13 +5,12 @@ Dynamic Modeling Scenarios".
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
-from fluxplain.evaluate.encoding import Floats, columns_of
+from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.explain import kernels
 from fluxplain.explain.curve import Effect, Grid, IceCurve, IceCurves
 from fluxplain.explain.effects import Effects
@@ -27,8 +26,8 @@ class Asked(NamedTuple):
     """Features and pairs, how many inputs each has, and its evaluation points."""
 
     names: Sequence[str]
-    sizes: list[int]
-    axes: Sequence[Axis | tuple[Axis, Axis]]
+    sizes: Places
+    axes: Sequence[Axis | tuple[Axis, Axis]] | Floats
 
 
 class PDP(Method):
@@ -86,14 +85,11 @@ class PDP(Method):
         asked = _asked(singles, pairs)
         if not asked.names:
             return None
-        columns, sizes = (
-            columns_of(observed.features, singles.names),
-            np.array(singles.sizes, np.intp),
-        )
+        columns = columns_of(observed.features, singles.names)
 
         def put(rows: Floats) -> None:
             n = len(singles.codes)
-            kernels.put_points(rows[:n], columns, sizes, singles.codes)
+            kernels.put_points(rows[:n], columns, singles.sizes, singles.codes)
             for pair in pairs.values():
                 first, second = np.split(pair.codes, pair.sizes[:1])
                 both = first.repeat(len(second)), np.tile(second, len(first))
@@ -101,17 +97,17 @@ class PDP(Method):
                 own[:, columns_of(observed.features, pair.names)] = np.stack(both, axis=1)
                 n += len(own)
 
-        return Question(sum(asked.sizes), put, asked)
+        return Question(int(asked.sizes.sum()), put, asked)
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
         """Return the outputs at the points of each feature and pair."""
         labels, numbers, _ = table
         asked: Asked = question.about
         names, sizes, axes = asked
-        if len(set(sizes)) == 1:
-            return Answers(names, labels, numbers.reshape(len(names), sizes[0], len(labels)), axes)
-        ends = [*accumulate(sizes)]
-        blocks = [numbers[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        if isinstance(axes, np.ndarray) or len(set(sizes.tolist())) == 1:
+            shape = len(names), len(numbers) // len(names), len(labels)
+            return Answers(names, labels, numbers.reshape(shape), axes)
+        blocks = np.split(numbers, np.cumsum(sizes)[:-1])
         return Answers(names, labels, blocks, axes)
 
     def store(self, observed: Observed) -> None:
@@ -132,7 +128,7 @@ def _asked(singles: Points, pairs: Mapping[str, Points]) -> Asked:
         return Asked(singles.names, singles.sizes, singles.axes)
     return Asked(
         [*singles.names, *pairs],
-        [*singles.sizes, *(pair.sizes[0] * pair.sizes[1] for pair in pairs.values())],
+        np.concatenate([singles.sizes, [pair.sizes.prod() for pair in pairs.values()]]),
         [*singles.axes, *((pair.axes[0], pair.axes[1]) for pair in pairs.values())],
     )
 
@@ -311,8 +307,8 @@ class IncrementalPDP(EffectExplainer):
 
     def _taken(self, answers: Answers) -> None:
         if self._ice:
-            each = zip(answers.names, answers.blocks, answers.points or (), strict=True)
-            for feature, block, axis in each:
+            axes = () if answers.points is None else answers.points
+            for feature, block, axis in zip(answers.names, answers.blocks, axes, strict=True):
                 grid = as_grid(cast(Axis, axis))
                 self._ice[feature].update(self._seen, grid, Table(answers.labels, block))
 

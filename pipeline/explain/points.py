@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Observation, Observed
-from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.encoding import NUMBERS, Floats, Places
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.grids import GridSettings
 from fluxplain.explain.method import Axis
@@ -16,6 +16,8 @@ from fluxplain.explain.storage import CategoryStorage, NumberStorage, RollingExt
 LOW, HIGH = 0.05, 0.95
 """Quantile levels at both ends of a grid."""
 
+_NONE: Places = np.zeros(0, np.intp)
+
 RNGOf = Callable[[str], random.Random]
 """Name → its own source of random numbers."""
 
@@ -23,24 +25,25 @@ RNGOf = Callable[[str], random.Random]
 class Points(NamedTuple):
     """The evaluation points of several features.
 
-    ``axes`` are the points of each, numbers or categories, ``sizes`` how many they are, and
-    ``codes`` their encoded numbers, those of one feature after the other.
+    ``axes`` are the points of each, numbers or categories; of features with a store of numbers,
+    they are one array. ``sizes`` are how many they are, and ``codes`` their encoded numbers, those
+    of one feature after the other.
     """
 
     names: tuple[str, ...]
-    axes: Sequence[Axis]
-    sizes: list[int]
+    axes: Sequence[Axis] | Floats
+    sizes: Places
     codes: Floats
 
     def some(self, names: Sequence[str]) -> "Points":
         """Return the points of some features, in this order; those that have none are left out."""
-        places = [self.names.index(name) for name in names if name in self.names]
+        places = np.array([self.names.index(name) for name in names if name in self.names], np.intp)
         each = np.split(self.codes, np.cumsum(self.sizes)[:-1])
         return Points(
             tuple(self.names[place] for place in places),
             [self.axes[place] for place in places],
-            [self.sizes[place] for place in places],
-            np.concatenate([each[place] for place in places]) if places else np.zeros(0),
+            self.sizes[places],
+            np.concatenate([np.zeros(0), *(each[place] for place in places)]),
         )
 
 
@@ -67,6 +70,7 @@ class PointStorage:
         self._codes: dict[str, tuple[Grid, object, Floats]] = {}
         self._ranges: dict[str, RollingExtremes] = {}
         self._numeric: tuple[str, ...] = ()  # the features of the number storage
+        self._sizes = _NONE  # how many points each of them has
         self._numbers = NumberStorage(settings.storage_size, ())
         if categorical is not None:
             self._start({feature: feature in categorical for feature in features})
@@ -90,7 +94,7 @@ class PointStorage:
         if settings.kind == "range":
             self._ranges = {f: RollingExtremes(settings.window or size) for f in numeric}
             return
-        self._numeric = tuple(numeric)
+        self._numeric, self._sizes = tuple(numeric), np.full(len(numeric), settings.size)
         rngs = [self._rngs[feature] for feature in numeric]
         self._numbers = NumberStorage(size, rngs, entrance_probability=probability, by_age=by_age)
 
@@ -121,7 +125,7 @@ class PointStorage:
             for feature, axis in zip(names, ordered, strict=True)
         ]
         together = np.concatenate(codes) if codes else np.zeros(0)
-        return Points(names, ordered, [*map(len, ordered)], together)
+        return Points(names, ordered, np.array([*map(len, ordered)], np.intp), together)
 
     def _encoded(self, encoding: Encoding, feature: str, categories: Grid) -> Floats:
         """Return the categories' numbers, which are kept while neither changes."""
@@ -136,12 +140,12 @@ class PointStorage:
         size, needed = self.settings.size, self.settings.needed
         counts = self._numbers.counts.tolist()
         if not counts or max(counts) < needed:
-            return Points((), (), [], np.zeros(0))
+            return Points((), (), _NONE, np.zeros(0))
         if self.settings.kind == "quantiles":
             grids = self._numbers.quantiles(equidistant(LOW, HIGH, size))
         else:
             grids = self._numbers.quantile_ranges(LOW, HIGH, size)
-        found = Points(self._numeric, [*grids], [size] * len(grids), grids.reshape(-1))
+        found = Points(self._numeric, grids, self._sizes, grids.reshape(-1))
         if min(counts) >= needed:
             return found
         warm = zip(self._numeric, counts, strict=True)
@@ -154,7 +158,9 @@ class PointStorage:
             categories.update(x[feature])
         for feature, extremes in self._ranges.items():
             extremes.update(float(x[feature]))
-        if self._numeric:
+        if observed.features == self._numeric and observed.encoding.mark is NUMBERS:
+            self._numbers.update(observed.numbers)
+        elif self._numeric:
             self._numbers.update(np.array([x[feature] for feature in self._numeric], np.float64))
 
     def take_over(self, feature: str, other: "PointStorage") -> None:

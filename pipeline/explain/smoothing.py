@@ -112,11 +112,12 @@ class OutputMean:
                 raise TypeError(MIXED)
             self._numbers, self.labels = self.on(labels), labels
         self._weight = (1.0 - self.alpha) * self._weight + self.alpha
-        weight = self.alpha / self._weight
-        self._numbers += weight * (aligned(prediction, self.labels)[0] - self._numbers)
+        kernels.approach(self._numbers, aligned(prediction, self.labels), self.alpha / self._weight)
 
     def on(self, labels: Labels) -> Floats:
         """Return the mean with a column for each of the labels."""
+        if labels == self.labels:
+            return self._numbers
         return aligned(Table(self.labels, self._numbers[None]), labels)[0]  # type: ignore[no-any-return]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
 from fluxplain.config import Config
 from fluxplain.evaluate.table import MIXED, Labels
@@ -166,7 +167,8 @@ def _labels(name: str, known: Labels, own: Labels, found: Collection[Place]) -> 
     if labels != (None,):
         labels = tuple(dict.fromkeys((*known, *labels)))
     outputs = sum(len(each.blocks[place]) for each, place in found)
-    points = [p for each, place in found if each.points for p in as_list(each.points[place])]
+    axes = [each.points[place] for each, place in found if each.points is not None]
+    points = [*chain.from_iterable(map(as_list, axes))]
     texts = [*points, *(label for label in labels if label is not None)]
     check_fits(f"the answers about {name}", (1 + outputs) * len(labels) + len(points), texts)
     return labels
