@@ -10,6 +10,7 @@ import numpy as np
 from fluxplain.evaluate import Encoding, Evaluator, Observed, Table
 from fluxplain.evaluate.encoding import Floats, Inputs
 from fluxplain.evaluate.table import Labels
+from fluxplain.explain import kernels
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.players import Players
@@ -137,7 +138,7 @@ def as_grid(axis: Axis) -> Grid:
 def copies(observed: Observed, n: int) -> Floats:
     """Return n rows of the observation itself."""
     rows = np.empty((n, len(observed.features)))
-    rows[:] = observed.numbers
+    kernels.spread(rows, observed.numbers)
     return rows
 
 

@@ -97,7 +97,8 @@ class PDP(Method):
                 own[:, columns_of(observed.features, pair.names)] = np.stack(both, axis=1)
                 n += len(own)
 
-        return Question(int(asked.sizes.sum()), put, asked)
+        combined = sum(int(pair.sizes.prod()) for pair in pairs.values())
+        return Question(len(singles.codes) + combined, put, asked)
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
         """Return the outputs at the points of each feature and pair."""

@@ -6,6 +6,7 @@ Online Explanation on Data Streams".
 
 import random
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -166,7 +167,7 @@ class SAGE(Replacement):
     def _levels(self, places: Places) -> Places:
         """Return the numbers of revealed players that require an evaluation."""
         if len(self.names) == len(self.players):
-            return np.arange(1, len(places))
+            return _between(len(places))
         asked = np.flatnonzero(np.isin(places, self.asked)).tolist()
         wanted = {i + after for i in asked for after in (0, 1)} - {0, len(places)}
         return np.array(sorted(wanted), np.intp)
@@ -224,6 +225,12 @@ class SAGE(Replacement):
             return kernels.loss_falls(*compiled, blocks)
         losses = losses_on(loss, ys, labels, blocks)
         return losses[:, 0] - losses[:, 1]
+
+
+@lru_cache(maxsize=1_000)
+def _between(n: int) -> Places:
+    """Return 1 to n - 1."""
+    return np.arange(1, n)
 
 
 def hidden(
