@@ -21,7 +21,7 @@ def create_agent(config: Config, replica: Replica) -> FaustWorker:
     @role.agent
     async def agent(stream: Any) -> None:
         async for event in stream.noack().events():
-            # a message has one turn; where topics are joined, none or several
+            # each message has one turn; where topics are joined, none or several
             async with role.worker.turns(event.message) as turns:
                 async for turn in turns:
                     turn.publish(turn.step())

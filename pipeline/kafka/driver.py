@@ -9,7 +9,7 @@
   ``load`` each one and read from the offset that this returns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from fluxplain.kafka.client import TopicPartition
@@ -25,6 +25,20 @@ class Received(Protocol):
     key: Any
     value: Any
     headers: Any
+
+
+class Delivery(Protocol):
+    """Consecutive messages of a partition, at least one, that the driver delivers together."""
+
+    topic: str
+    partition: int
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last message."""
+
+    def messages(self) -> Iterator[Received]:
+        """Yield the messages."""
 
 
 class Driver(Protocol):

@@ -23,6 +23,7 @@ from fluxplain.kafka.client import cluster
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.exits import EXIT_FAILED, end
 from fluxplain.kafka.faust.consumer_metrics import FaustMonitor
+from fluxplain.kafka.faust.delivery import Together
 from fluxplain.kafka.faust.transport import FaustDriver, install
 from fluxplain.kafka.metrics.partitions import StatusCollector
 from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
@@ -42,7 +43,10 @@ log = logging.getLogger("fluxplain.worker")
 Agent = TypeVar("Agent", bound=Callable[..., Any])
 
 READ_AHEAD = 200
-"""Largest number of messages fetched ahead of the agent."""
+"""Largest number of messages of one fetch."""
+
+DELIVERIES_AHEAD = 16
+"""Largest number of deliveries that wait for the agent."""
 
 SHUTDOWN_S = 9.0
 """Seconds that a shutdown may take: Kubernetes and systemd wait longer before they kill."""
@@ -64,7 +68,7 @@ class FaustWorker:
     def agent(self, loop: Agent) -> Agent:
         """Make a loop the Faust agent of the role's topics.
 
-        It gets raw bytes, so that stages also see bad records, and one message at a time.
+        It gets the messages of a :class:`~fluxplain.kafka.faust.delivery.Delivery` at a time.
         """
         config, replica = self.worker.context.config, self.worker.context.replica
         topics = map(config.topic, config.inputs(replica.role))
@@ -168,8 +172,9 @@ def _faust_app(config: Config, replica: Replica) -> faust.App:
         consumer_group_instance_id=config.group_instance_id(replica),
         stream_recovery_delay=0.0,
         # a message waits for all messages read before it, also of other partitions
-        stream_buffer_maxsize=READ_AHEAD,
+        stream_buffer_maxsize=DELIVERIES_AHEAD,
         broker_max_poll_records=READ_AHEAD,
+        ConsumerScheduler=Together,
         **group_settings(is_static=config.kafka.group_instance_id is not None),
     )
 

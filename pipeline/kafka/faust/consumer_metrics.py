@@ -25,6 +25,11 @@ class FaustMonitor(Monitor, Collector):
         self._metrics = metrics
         metrics.registry.register(self)
 
+    def on_message_in(self, tp: Any, offset: int, message: Any) -> None:
+        """Count all messages of a delivery."""
+        super().on_message_in(tp, offset, message)
+        self.messages_received_total += len(message.records) - 1
+
     def on_rebalance_end(self, app: Any, state: dict[str, Any]) -> None:
         """Observe the duration of a rebalance."""
         super().on_rebalance_end(app, state)

@@ -15,6 +15,7 @@ from faust.types import TP, AppT
 
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust import fetch
+from fluxplain.kafka.faust.delivery import Delivery
 from fluxplain.kafka.faust.fast_wait import FastWaitService
 from fluxplain.kafka.worker.worker import RoleWorker
 
@@ -74,6 +75,9 @@ class _Consumer(FastWaitService, driver.Consumer):
         self._ahead_bytes += fetch.DRAIN.bytes
         # all fetched messages: Faust would drop the rest of a partition that is paused meanwhile
         return records, None
+
+    def _to_message(self, tp: TP, record: Any) -> Delivery:
+        return Delivery.of(tp, record, self.app.consumer_generation_id)
 
     async def commit(self, *_args: Any, **_kwargs: Any) -> bool:
         """Commit nothing: only the worker knows which messages are done."""

@@ -7,13 +7,21 @@ its partition, and yields it as a :class:`Turn`.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Sequence,
+)
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from fluxplain.kafka.checkpoints.checkpoint import StageFactory
 from fluxplain.kafka.client import TopicPartition
-from fluxplain.kafka.driver import Received
+from fluxplain.kafka.driver import Delivery, Received
 from fluxplain.kafka.exits import fail
 from fluxplain.kafka.headers import incoming_message
 from fluxplain.kafka.registry.codec import Decoder
@@ -32,6 +40,9 @@ from fluxplain.stages import Message, process
 from fluxplain.stages.active_model import HasActiveModel
 
 log = logging.getLogger("fluxplain.worker")
+
+REST_S = 0.005
+"""Seconds of work on the messages of a delivery after which other tasks may run."""
 
 
 @dataclass(slots=True)
@@ -102,20 +113,31 @@ class RoleWorker:
         self.status = WorkerStatus(context, *parts)
 
     @asynccontextmanager
-    async def turns(self, message: Received) -> AsyncIterator[AsyncIterator[Turn]]:
-        """Receive a message and yield the turns that are due; any error ends the process."""
+    async def turns(self, delivery: Delivery) -> AsyncIterator[AsyncIterator[Turn]]:
+        """Receive messages and yield the turns that are due; any error ends the process."""
         try:
-            async with self._busy:
-                yield self._turns(message)
-                if self._assignment.is_stopping:
-                    return
-                end = self.context.driver.log_end(TopicPartition(message.topic, message.partition))
-                if message.offset + 1 < (end or 0):  # the broker has more
-                    self._outbox.send_all_if_old(time.monotonic())
-                else:
-                    self._send()
+            async with aclosing(self._delivered(delivery)) as turns:
+                yield turns
         except Exception as error:
             fail(f"{self.context.replica}: cannot continue", error)
+
+    async def _delivered(self, delivery: Delivery) -> AsyncGenerator[Turn, None]:
+        tp, rested_at = TopicPartition(delivery.topic, delivery.partition), time.monotonic()
+        for message in delivery.messages():
+            async with self._busy:
+                async for turn in self._turns(message):
+                    yield turn
+                if self._assignment.is_stopping:
+                    return
+                now = time.monotonic()
+                is_last = message.offset + 1 == delivery.next_offset
+                if is_last and delivery.next_offset >= (self.context.driver.log_end(tp) or 0):
+                    self._send()
+                else:  # there is more to read
+                    self._outbox.send_all_if_old(now)
+            if now - rested_at >= REST_S:
+                await asyncio.sleep(0)  # signals, ticks and the driver's own work come in between
+                rested_at = time.monotonic()
 
     def _send(self) -> None:
         """Send what is due, and the rest when it is."""
