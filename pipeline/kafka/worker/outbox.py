@@ -210,8 +210,7 @@ class Outbox:
         run = self._runs.setdefault(record.stream, [])
         run.append(record)
         if len(run) == RUN_LENGTH:
-            self._send_run(run)
-            run.clear()
+            self._send_run(self._runs.pop(record.stream))
 
     def _send_others(self) -> None:
         for record, key, partition, more in self._others:
