@@ -125,13 +125,13 @@ class FeatureState:
         ``room`` is how many bytes the curve, with all classes seen so far, may take in a message.
         """
         reading, answered = Reading({}, {}), Answered(run)
-        for method, blocks in run.outputs.items():
+        for method in run.outputs:
             if method in self.means:
                 needs_label = METHODS[method].needs_label
                 indices = [
                     i
-                    for i in range(first, len(blocks))
-                    if blocks[i] and (run.y[i] is not None or not needs_label)
+                    for i, size in enumerate(answered.sizes(method))
+                    if size and i >= first and (run.y[i] is not None or not needs_label)
                 ]
                 found = _increments(answered, method, indices, loss, reading.errors)
                 reading.found[method] = found
@@ -143,16 +143,18 @@ class FeatureState:
         self, answered: "Answered", method: Method, first: int, room: int, errors: "Errors"
     ) -> dict[int, Curve]:
         """Return ICE curves by index in the run; add an error for one that does not fit."""
-        run = answered.run
-        points, blocks = run.points[method], run.outputs.get(method, [])
-        places = range(first, len(blocks))
-        indices = [i for i in places if blocks[i] and points[i] and i not in errors]
+        run, sizes = answered.run, answered.sizes(method)
+        indices = [
+            i
+            for i, (grid, size) in enumerate(zip(run.points[method], sizes, strict=False))
+            if i >= first and size and grid is not None and len(grid) and i not in errors
+        ]
         if self._categorical == (False,):
             with suppress(ValueError, TypeError):  # one by one, to tell which does not fit
                 return self._alike_curves(answered, method, indices, room)
         found: dict[int, Curve] = {}
         for i in indices:
-            grid = cast(list[Value], points[i])
+            grid = answered.points(method, i)
             try:
                 curve = self._curve(answered, method, i)
                 self._check_numbers(curve.outputs.numbers)
@@ -173,23 +175,18 @@ class FeatureState:
         if not indices:
             return {}
         run, labels = answered.run, answered.labels
-        points = [run.points[method][i] or [] for i in indices]
-        blocks = answered.blocks(method, indices)
-        axis = _axis([*chain.from_iterable(points)], categorical=False)
-        grids = np.asarray(axis).reshape(len(points), len(points[0]))
-        if any(len(each) != grids.shape[1] for each in points):
-            raise ValueError("they differ in their number of points")
+        grids, blocks = answered.grids(method, indices), answered.blocks(method, indices)
         self._check_numbers(blocks.reshape(-1, max(blocks.shape[2], 1)))
         curves = {
             i: Curve(run.seqs[i], grid, Table(labels, numbers))
             for i, grid, numbers in zip(indices, grids, blocks, strict=True)
         }
         # what fits one fits all: they have as many points, and the same labels
-        self._check_fits(curves[indices[0]], points[0], room)
+        self._check_fits(curves[indices[0]], grids[0], room)
         return curves
 
     def _curve(self, answered: "Answered", method: Method, i: int) -> Curve:
-        points = answered.run.points[method][i] or []
+        points = answered.points(method, i)
         axes = split(points) if len(self._categorical) == 2 else (points,)
         made = [
             _axis(axis, categorical=categorical)
@@ -206,7 +203,7 @@ class FeatureState:
             large = next(number for number in numbers.T.flat if not is_moderate(number))
             raise ValueError(f"an output is not finite or too large to square: {large}")
 
-    def _check_fits(self, curve: Curve, points: list[Value], room: int) -> None:
+    def _check_fits(self, curve: Curve, points: Sequence[Value] | Floats, room: int) -> None:
         """Raise an error if a curve does not match the earlier ones, or is too large to publish."""
         labels, numbers, _ = curve.outputs
         form = labels, numbers.shape, len(points), room
@@ -221,7 +218,9 @@ class FeatureState:
         if self._is_number is not None and self._is_number != (labels == (None,)):
             raise TypeError(MIXED)
         known = self._classes.union([label for label in labels if label is not None])
-        texts = text_bytes(points) + text_bytes(known)
+        texts = text_bytes(known)
+        if not isinstance(points, np.ndarray):
+            texts += text_bytes(points)
         # the numbers of grid and effect, and the names in front of them
         each = NUMBER_BYTES * (len(points) + 2) * (max(len(known), 1) + 1) + texts
         if (1 + self._kept) * each > room:
@@ -304,6 +303,34 @@ class Answered:
         with suppress(ValueError):  # asked for one by one, to tell which is not alike
             self._whole = self._converted()
 
+    def sizes(self, method: Method) -> list[int]:
+        """Return the number of outputs about each observation."""
+        blocks = self.run.outputs.get(method, [])
+        if isinstance(blocks, np.ndarray):
+            return [blocks.shape[1]] * len(blocks)
+        return [len(block or ()) for block in blocks]
+
+    def points(self, method: Method, i: int) -> list[Value]:
+        """Return the evaluation points of an observation."""
+        return _listed(self.run.points[method][i])
+
+    def grids(self, method: Method, indices: list[int]) -> Floats:
+        """Return the evaluation points of a numeric feature, shape (observations, points).
+
+        Raises ``ValueError`` if an observation has others, or more of them.
+        """
+        points: Any = self.run.points[method]
+        if isinstance(points, np.ndarray):
+            grids = points if len(indices) == len(points) else points[indices]
+            if not kernels.are_moderate(grids, MAX_NUMBER):
+                raise ValueError("a point is not finite, or too large")
+            return grids
+        lists = [points[i] for i in indices]
+        if len({*map(len, lists)}) > 1:
+            raise ValueError("they differ in their number of points")
+        axis = _axis([*chain.from_iterable(lists)], categorical=False)
+        return np.asarray(axis).reshape(len(lists), len(lists[0]))
+
     def predictions(self, indices: list[int]) -> Floats:
         """Return the outputs on the observations themselves, shape (observations, labels)."""
         whole = self._whole.get(None)
@@ -316,7 +343,7 @@ class Answered:
         whole = self._whole.get(method)
         if whole is not None:
             return whole if len(indices) == len(whole) else whole[indices]
-        blocks = [self.run.outputs[method][i] or [] for i in indices]
+        blocks = [_listed(self.run.outputs[method][i]) for i in indices]
         if len({*map(len, blocks)}) > 1:
             raise ValueError(UNLIKE)
         numbers = self._as_array([*chain.from_iterable(blocks)])
@@ -326,21 +353,36 @@ class Answered:
     def _converted(self) -> dict[Method | None, Floats]:
         """Return the arrays of all methods with equally many outputs about each observation.
 
-        They are parts of one: to convert many small lists takes longer.
+        Those made of lists are parts of one: to convert many small lists takes longer.
         """
-        n, rows = len(self.run.seqs), [*self.run.prediction]
-        parts: dict[Method | None, slice] = {None: slice(0, n)}
+        n, rows = len(self.run.seqs), list[Row]()
+        parts: dict[Method | None, slice] = {}
+        whole: dict[Method | None, Floats] = {}
+        if isinstance(self.run.prediction, np.ndarray):
+            whole[None] = self._in_columns(self.run.prediction)
+        else:
+            parts[None] = slice(0, n)
+            rows += self.run.prediction
         for method, blocks in self.run.outputs.items():
-            if None not in blocks and len({*map(len, cast(list[list[Row]], blocks))}) == 1:
+            if isinstance(blocks, np.ndarray):
+                whole[method] = self._in_columns(blocks)
+            elif None not in blocks and len({*map(len, cast(list[list[Row]], blocks))}) == 1:
                 begin = len(rows)
                 rows += chain.from_iterable(cast(list[list[Row]], blocks))
                 parts[method] = slice(begin, len(rows))
-        numbers = self._as_array(rows)
-        whole = {
-            method: numbers[part].reshape(n, (part.stop - part.start) // n, numbers.shape[1])
-            for method, part in parts.items()
-        }
-        return {**whole, None: numbers[:n]}
+        if parts:
+            numbers = self._as_array(rows)
+            for method_, part in parts.items():
+                shape = n, (part.stop - part.start) // n, numbers.shape[1]
+                whole[method_] = numbers[part].reshape(shape if method_ else (n, shape[2]))
+        return whole
+
+    def _in_columns(self, numbers: Floats) -> Floats:
+        """Return outputs with their labels as the last axis."""
+        together = numbers[..., None] if self.run.classes is None else numbers
+        if together.shape[-1] != len({*self.labels}):
+            raise ValueError(UNLIKE)
+        return together
 
     def _as_array(self, rows: list[Row]) -> Floats:
         """Return rows as an array, shape (rows, labels)."""
@@ -348,20 +390,21 @@ class Answered:
             numbers = np.array(rows, np.float64)
         except (TypeError, ValueError):
             raise ValueError(UNLIKE) from None
-        if self.run.classes is None:
-            numbers = numbers[..., None]
-        if numbers.ndim != 2 or numbers.shape[1] != len({*self.labels}):
+        if numbers.ndim != (1 if self.run.classes is None else 2):
             raise ValueError(UNLIKE)
-        return numbers
+        return self._in_columns(numbers)
+
+
+def _listed(items: Any) -> list[Any]:
+    return items.tolist() if isinstance(items, np.ndarray) else items or []
 
 
 def _increments(
     answered: Answered, method: Method, indices: list[int], loss: Loss, errors: Errors
 ) -> dict[int, float]:
     """Return increments by index in the run; add an error for an observation that has none."""
-    blocks = answered.run.outputs[method]
     found: dict[int, float] = {}
-    for _, group in groupby(indices, lambda i: len(blocks[i] or ())):
+    for _, group in groupby(indices, answered.sizes(method).__getitem__):
         together = list(group)
         try:
             made = _together(answered, method, together, loss)

@@ -167,7 +167,7 @@ def curve(points: Sequence[Any], outputs: Sequence[Any], **fields: Any) -> dict[
         for m in pool("evaluations", "classes").rest
         if orjson.loads(m.value or b"")["feature"] == "car"
     )
-    good = orjson.loads(name or b"")
+    good = orjson.loads(Evaluation.decode(name).encode())  # in lists
     seq = good["seqs"][0] + 1
     told = {"outputs": {"ipdp": [outputs]}, "points": {"ipdp": [points]}}
     return {**good, "seqs": [seq], **told, **fields}
@@ -295,4 +295,5 @@ def test_what_the_pools_hold_is_what_these_tests_are_about() -> None:
     each: Pool = pool("evaluations", "classes")
     runs = [Evaluation.decode(m.value) for m in each.rest]
     assert {run_.stream for run_ in runs} == {STREAM}
-    assert all(blocks[0] for run_ in runs for blocks in run_.outputs.values())
+    lists = [Evaluation.decode(run_.encode()) for run_ in runs]
+    assert all(blocks[0] for run_ in lists for blocks in run_.outputs.values())

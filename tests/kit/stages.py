@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
 import orjson
 
 from fluxplain.config import Config
@@ -71,6 +72,26 @@ def merged(runs: Sequence[Evaluation]) -> Evaluation:
         for name in _BLOCKS
     }
     return replace(runs[0], **columns, **blocks)  # type: ignore[arg-type]
+
+
+def as_arrays(run: Evaluation) -> Evaluation:
+    """Return a run whose answers are arrays, as far as they have the right form."""
+    classes = () if run.classes is None else (len(run.classes),)
+    blocks: dict[str, Any] = {
+        name: {method: _array(each, 2, columns) for method, each in getattr(run, name).items()}
+        for name, columns in (("outputs", classes), ("points", ()))
+    }
+    return replace(run, prediction=_array(run.prediction, 1, classes), **blocks)
+
+
+def _array(lists: Any, axes: int, classes: tuple[int, ...]) -> Any:
+    """Return lists of floats as an array, unless they have another form."""
+    try:
+        array = np.array(lists, dtype=object)
+    except ValueError:
+        return lists
+    fits = array.ndim == axes + len(classes) and array.shape[axes:] == classes
+    return np.array(lists) if fits and set(map(type, array.flat)) == {float} else lists
 
 
 def continues(later: Evaluation, run: Evaluation) -> bool:

@@ -212,9 +212,12 @@ def published(stage: Stage, incoming: Message) -> list[Record]:
 
 
 def singles(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield records, with the evaluations of each observation in place of its answers."""
+    """Yield records, with evaluations, in lists, in place of the answers about an observation."""
     for record in records:
-        yield from evaluations([record]) if isinstance(record, Evaluated) else [record]
+        if isinstance(record, Evaluated):
+            yield from (Evaluation.decode(each.encode()) for each in evaluations([record]))
+        else:
+            yield record
 
 
 def run_copies(stage: Stage, messages: Iterable[Message]) -> list[Record]:

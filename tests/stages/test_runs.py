@@ -14,10 +14,19 @@ from fluxplain.config import Config
 from fluxplain.evaluate import Output
 from fluxplain.explain.losses import Target, brier, squared_error
 from fluxplain.schemas import BadRecordError, Evaluation
-from fluxplain.stages import ExplainerStage
+from fluxplain.stages import ExplainerStage, ModelStage, process
+from fluxplain.stages.evaluated import Evaluated, evaluations
 from tests.fuzz.strategies import FUZZ, SEEDS, strained
-from tests.kit.stages import continues, merged
-from tests.kit.support import STREAM, encoded, linear_config, passed_on, run_copies
+from tests.kit.stages import as_arrays, continues, merged
+from tests.kit.support import (
+    STREAM,
+    encoded,
+    linear_config,
+    make_config,
+    messages_of,
+    passed_on,
+    run_copies,
+)
 
 CLASSES: dict[str, list[Any] | None] = {
     "number": None,
@@ -188,6 +197,8 @@ def test_the_bytes_are_the_same_wherever_the_stream_is_cut(
     alone = passed_on([each.single(i) for each in runs for i in range(len(each.seqs))])
     expected = encoded(run_copies(ExplainerStage(config), alone))
     assert encoded(run_copies(ExplainerStage(config), cuts)) == expected
+    packed = [replace(m, value=as_arrays(r).packed()) for m, r in zip(cuts, runs, strict=True)]
+    assert encoded(run_copies(ExplainerStage(config), packed)) == expected
 
 
 def test_a_model_that_knows_no_class_yet_is_no_error() -> None:
@@ -210,3 +221,18 @@ def test_a_model_that_knows_no_class_yet_is_no_error() -> None:
     )
     letters = run_copies(ExplainerStage(config), passed_on([run]))
     assert [getattr(each, "reason", each) for each in letters] == []
+
+
+def test_several_observations_before_the_first_class_are_one_run() -> None:
+    model = {"factory": "river.naive_bayes:GaussianNB", "params": {}}
+    features = {"a": "numeric", "b": "numeric"}
+    settings: dict[str, Any] = {"label": {"type": "integer"}, "explain": {"loss": "brier"}}
+    config = make_config(features=features, model=model, **settings)
+    stage = ModelStage(config, STREAM)
+    unlabelled = messages_of({"x": {"a": i % 7, "b": i % 3}} for i in range(150))
+    published = [record for each in unlabelled for record in process(stage, each)]
+    answers = [record for record in published if isinstance(record, Evaluated)][-6:]
+    assert all(each.answers["ipdp"].labels == () for each in answers)
+    for run in evaluations(answers):
+        assert len(run.seqs) == len(answers)
+        assert Evaluation.decode(run.packed()).encode() == run.encode()

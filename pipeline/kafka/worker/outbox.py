@@ -236,7 +236,7 @@ class Outbox:
             self._send_evaluation(evaluation)
 
     def _send_evaluation(self, run: Evaluation) -> None:
-        value, length = run.encode(), len(run.seqs)
+        value, length = run.packed(), len(run.seqs)
         if len(value) > RUN_BYTES and length > 1:
             self._send_evaluation(run.part(0, length // 2))
             self._send_evaluation(run.part(length // 2, length))
