@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
+
 from fluxplain.config import Config
 from fluxplain.evaluate.table import MIXED, Labels
 from fluxplain.explain.method import Answers
@@ -141,7 +143,10 @@ def _is_small(labels: Labels, answers: Mapping[Method, Answers]) -> bool:
     """Return whether no feature's answers can be too large for a message."""
     numbers, points = len(labels), 0
     for each in answers.values():
-        most = max(map(len, each.blocks), default=0)
+        if isinstance(each.blocks, np.ndarray):
+            most = each.blocks.shape[1]
+        else:
+            most = max(map(len, each.blocks), default=0)
         numbers += most * len(labels)
         points += 0 if each.points is None else most
     size = NUMBER_BYTES * numbers + (NUMBER_BYTES + TEXT_BYTES) * points

@@ -9,6 +9,7 @@ from fluxplain.config import Config
 from fluxplain.evaluate import Encoding, Evaluator, Inputs, Observed, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
+from fluxplain.explain import kernels
 from fluxplain.explain.method import Answers, Question, inputs_of, parts_of
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.points import RNGOf
@@ -176,12 +177,13 @@ def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
 def _evaluated(evaluator: Evaluator, inputs: Inputs) -> Table:
     """Return a copy of the outputs: answers are kept, and a model may reuse its array."""
     table = evaluator(inputs)
-    _check_moderate(table.numbers)
-    return table._replace(numbers=table.numbers.copy())
+    numbers = table.numbers.copy()
+    _check_moderate(numbers)
+    return table._replace(numbers=numbers)
 
 
 def _check_moderate(numbers: Floats) -> None:
     """Raise ``ValueError`` if a mean of the outputs could become infinite."""
-    if numbers.size and not -MAX_NUMBER <= numbers.min() <= numbers.max() <= MAX_NUMBER:
+    if not kernels.are_moderate(numbers, MAX_NUMBER):
         large = numbers[~(abs(numbers) <= MAX_NUMBER)][0]
         raise ValueError(f"the model's output is too large: {large}")
