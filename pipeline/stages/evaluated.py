@@ -74,13 +74,16 @@ def evaluations(run: Sequence[Evaluated]) -> Iterator[Evaluation]:
     change, or where evaluations between are missing. The answers are arrays, if they have the same
     form: they are written and read in a third of the time that lists take.
     """
-    items, stacks = [_Lists(each) for each in run], _Stacks(run)
+    items, stacks, columns = [_Lists(each) for each in run], _Stacks(run), _columns(run)
     for name in dict.fromkeys(name for each in run for name in each.classes):
         having = [each for each in items if name in each.evaluated.classes]
         ends = [i for i, (a, b) in enumerate(pairwise(having), 1) if not b.continues(a, name)]
-        is_whole = len(having) == len(run) and not ends
+        if len(having) == len(run) and not ends:
+            yield _evaluation(name, items, stacks, columns)
+            continue
         for begin, end in pairwise([0, *ends, len(having)]):
-            yield _evaluation(name, having[begin:end], stacks if is_whole else _Stacks(()))
+            part = having[begin:end]
+            yield _evaluation(name, part, _Stacks(()), _columns([each.evaluated for each in part]))
 
 
 class _Stacks:
@@ -93,6 +96,7 @@ class _Stacks:
         self._run = run
         self._answers: dict[Method, Sequence[Answers] | None] = {}
         self._outputs: dict[tuple[Method, Labels], Floats] = {}
+        self._points: dict[Method, Floats] = {}
         self._predictions: dict[Labels, Floats | None] = {}
 
     def _alike(self, method: Method) -> "Sequence[Answers] | None":
@@ -120,12 +124,12 @@ class _Stacks:
             return None
         answers, place = found
         if (method, labels) not in self._outputs:
-            stack = np.stack([np.asarray(each.blocks) for each in answers])
+            stack = np.stack([np.asarray(each.blocks) for each in answers], axis=1)
             # not -1: a model that knows no class yet gives no numbers
             flat = stack.reshape(math.prod(stack.shape[:-1]), stack.shape[-1])
             numbers = aligned(Table(answers[0].labels, flat), labels)
             self._outputs[method, labels] = numbers.reshape(*stack.shape[:-1], len(labels))
-        return _written(self._outputs[method, labels][:, place], labels)
+        return _written(self._outputs[method, labels][place], labels)
 
     def points(self, name: str, method: Method) -> Floats | None:
         """Return a feature's evaluation points, shape (observations, points)."""
@@ -133,8 +137,13 @@ class _Stacks:
         if found is None:
             return None
         answers, place = found
-        axes = [each.points[place] for each in answers if each.points is not None]
-        return np.array(axes, np.float64)
+        axes: list[Any] = [each.points for each in answers if each.points is not None]
+        if not all(isinstance(each, np.ndarray) for each in axes):
+            return np.array([each[place] for each in axes], np.float64)
+        if method not in self._points:
+            self._points[method] = np.stack(axes, axis=1)  # feature by feature
+        points: Floats = self._points[method][place]
+        return points
 
     def predictions(self, labels: Labels) -> Floats | None:
         """Return the outputs on the observations themselves, shape (observations, labels)."""
@@ -155,9 +164,13 @@ def _form(answers: "Answers") -> tuple[object, ...] | None:
     blocks, points = answers.blocks, answers.points
     if not isinstance(blocks, np.ndarray):
         return None
-    if points is not None and not all(isinstance(each, np.ndarray) for each in points):
-        return None
-    sizes = None if points is None else (*map(len, points),)
+    sizes: tuple[int, ...] | None = None
+    if isinstance(points, np.ndarray):
+        sizes = points.shape
+    elif points is not None:
+        if not all(isinstance(each, np.ndarray) for each in points):
+            return None
+        sizes = (*map(len, points),)
     return tuple(answers.names), answers.labels, blocks.shape, sizes
 
 
@@ -213,9 +226,21 @@ class _Lists:
         return self._points[method].get(name)
 
 
-def _evaluation(name: str, items: Sequence[_Lists], stacks: _Stacks) -> Evaluation:
-    run = [each.evaluated for each in items]
-    first = run[0]
+def _columns(run: Sequence[Evaluated]) -> dict[str, list[Any]]:
+    """Return the lists that the evaluations of all features share."""
+    return {
+        "seqs": [each.seq for each in run],
+        "ts": [each.ts for each in run],
+        "y": [each.y for each in run],
+        "loss": [each.loss for each in run],
+        "skipped": [each.skipped for each in run],
+    }
+
+
+def _evaluation(
+    name: str, items: Sequence[_Lists], stacks: _Stacks, columns: Mapping[str, list[Any]]
+) -> Evaluation:
+    first = items[0].evaluated
     labels, methods = first.classes[name], first.methods[name]
     prediction: Any = stacks.predictions(labels)
     if prediction is None:
@@ -234,14 +259,10 @@ def _evaluation(name: str, items: Sequence[_Lists], stacks: _Stacks) -> Evaluati
         stream=first.stream,
         feature=name,
         previous_seq=first.previous_seqs[name],
-        seqs=[each.seq for each in run],
-        ts=[each.ts for each in run],
-        y=[each.y for each in run],
-        loss=[each.loss for each in run],
+        **columns,
         classes=None if labels == (None,) else cast(list[Label], list(labels)),
         prediction=prediction,
-        coverage=[each.coverage[name] for each in run],
-        skipped=[each.skipped for each in run],
+        coverage=[each.evaluated.coverage[name] for each in items],
         outputs=outputs,
         points=points,
         model_version=first.model_version,
