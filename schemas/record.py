@@ -3,7 +3,7 @@
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Self, cast
 
 import orjson
@@ -178,6 +178,7 @@ def _adapter(cls: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(cast(type, cls))
 
 
+@lru_cache(maxsize=1_000)
 def is_newer(incarnation: Incarnation, than: Incarnation) -> bool:
     """Return whether an incarnation of a stream began after another one.
 
@@ -203,6 +204,7 @@ def stream_name(topic: str, partition: int) -> str:
     return f"{topic}-{partition}"
 
 
+@lru_cache(maxsize=1_000)  # keeps no refused names, which may be long
 def parse_stream(name: str) -> tuple[str, int]:
     """Return topic and partition of a stream.
 
