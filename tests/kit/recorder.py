@@ -14,6 +14,8 @@ Sent = tuple[str, bytes, bytes | None, int | None]
 
 
 class Recorder:
+    waiting = 0
+
     def __init__(self) -> None:
         self.sent: list[Sent] = []
         self.headers: list[Mapping[str, bytes] | None] = []

@@ -1,6 +1,9 @@
 """What a worker takes, publishes and drops when partitions are assigned and revoked."""
 
 import asyncio
+import time
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import faust
@@ -19,9 +22,9 @@ from fluxplain.kafka.ownership.writers import WRITER, Begin, Fence, Writer
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.outbox import PACE_S, Outbox
-from fluxplain.kafka.worker.worker import RoleWorker
-from fluxplain.schemas import Change, DeadLetter, Evaluation
-from fluxplain.stages import DriftStage, ModelStage, Stage
+from fluxplain.kafka.worker.worker import REST_S, RoleWorker
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Record
+from fluxplain.stages import DriftStage, Message, ModelStage, Stage
 from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME
 from tests.kit.recorder import Recorder, answers
 from tests.kit.records import explanation, prediction
@@ -121,6 +124,53 @@ def faust_message(tp: TopicPartition, value: bytes, headers: dict[str, bytes]) -
         tp=tp,
         generation_id=0,
     )
+
+
+class SlowStage:
+    """A stage that notes what it takes, and takes a while."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+
+    def decode(self, message: Message) -> Message:
+        return message
+
+    def step(self, message: Message) -> Sequence[Record]:
+        self.taken.append(message.offset)
+        time.sleep(2 * REST_S)
+        return []
+
+
+def test_a_shutdown_waits_for_one_message_of_a_delivery_only() -> None:
+    stage = SlowStage()
+    rig = Rig(Replica("drift"), cast(Any, stage))
+    tp = TopicPartition(CONFIG.topic("explanations"), 0)
+    rig.start(tp, end=16)
+    delivery = cast(Any, SimpleNamespace(topic=tp.topic, partition=0, next_offset=16))
+    made = [faust_message(tp, b"{}", {WRITER: JOIN.header}) for _ in range(16)]
+    for offset, message in enumerate(made):
+        message.offset = offset
+    delivery.messages = lambda: iter(made)
+    worker = rig.worker
+
+    async def agent() -> None:
+        async with worker.turns(delivery) as turns:
+            async for turn in turns:
+                turn.publish(turn.step())
+                await turn.done()
+
+    async def stop_soon() -> None:
+        taking = asyncio.create_task(agent())
+        while len(stage.taken) < 3:
+            await asyncio.sleep(0)
+        worker.context.assignment.is_stopping = True
+        async with worker._busy:
+            assert len(stage.taken) <= 4
+        await taking
+
+    asyncio.run(stop_soon())
+    assert stage.taken == [*range(len(stage.taken))]
+    assert len(stage.taken) <= 4
 
 
 def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> None:
