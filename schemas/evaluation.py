@@ -48,7 +48,13 @@ _NUMBER = np.dtype("<f8")
 def _unpacked(value: Any, handler: Callable[[Any], Any]) -> Any:
     if not isinstance(value, str):
         return handler(value)
-    return np.frombuffer(a2b_base64(value, strict_mode=True), _NUMBER)
+    # compiled functions have another version for arrays that cannot be changed
+    return np.frombuffer(bytearray(a2b_base64(value, strict_mode=True)), _NUMBER)
+
+
+def _listed(array: NDArray[np.float64]) -> Any:
+    # JSON has neither NaN nor infinity
+    return array.tolist() if np.isfinite(array).all() else _packed(array)
 
 
 def _packed(array: NDArray[np.float64]) -> Any:
@@ -128,8 +134,8 @@ class Evaluation(Record):
         return self.feature
 
     def encode(self) -> bytes:
-        """Return the run as JSON; arrays become lists."""
-        return orjson.dumps(self, option=orjson.OPT_SERIALIZE_NUMPY)
+        """Return the run as JSON; arrays become lists if all of their numbers are finite."""
+        return orjson.dumps(self, default=_listed)
 
     def packed(self) -> bytes:
         """Return the run as JSON; arrays become text, which takes less time and room than lists."""

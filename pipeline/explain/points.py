@@ -108,7 +108,7 @@ class PointStorage:
     def points(self, encoding: Encoding) -> Points:
         """Return the points of the features that are warm."""
         numeric = self._numeric_points()
-        if not self._ranges and not self._categories:
+        if encoding.mark is NUMBERS and not self._ranges and not self._categories:
             return numeric
         needed, size = self.settings.needed, self.settings.size
         axes: dict[str, Axis] = dict(zip(numeric.names, numeric.axes, strict=True))
@@ -121,18 +121,23 @@ class PointStorage:
         names = tuple(feature for feature in self.features if feature in axes)
         ordered = [axes[feature] for feature in names]
         codes = [
-            axis if isinstance(axis, np.ndarray) else self._encoded(encoding, feature, axis)
+            self._encoded(encoding, feature, axis)
             for feature, axis in zip(names, ordered, strict=True)
         ]
         together = np.concatenate(codes) if codes else np.zeros(0)
         return Points(names, ordered, np.array([*map(len, ordered)], np.intp), together)
 
-    def _encoded(self, encoding: Encoding, feature: str, categories: Grid) -> Floats:
-        """Return the categories' numbers, which are kept while neither changes."""
+    def _encoded(self, encoding: Encoding, feature: str, axis: Axis) -> Floats:
+        """Return the points' numbers; those of categories are kept while neither changes."""
+        if isinstance(axis, np.ndarray):
+            if not encoding.is_categorical(feature):
+                return axis
+            # an integer of the feature was too large for a float
+            return np.array([encoding.number(feature, each) for each in axis.tolist()])
         known, mark, numbers = self._codes.get(feature, ([], None, np.zeros(0)))
-        if known is not categories or mark is not encoding.mark:
-            numbers = np.array([encoding.number(feature, each) for each in categories])
-            self._codes[feature] = categories, encoding.mark, numbers
+        if known is not axis or mark is not encoding.mark:
+            numbers = np.array([encoding.number(feature, each) for each in axis])
+            self._codes[feature] = axis, encoding.mark, numbers
         return numbers
 
     def _numeric_points(self) -> Points:

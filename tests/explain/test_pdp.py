@@ -296,3 +296,12 @@ def test_each_storage_gives_categories_and_quantiles_of_recent_values(storage: S
     assert oldest <= low < middle < high <= 999
     # of the youngest 20 values all are there, or nearly
     assert (low, high) == (980.95, 998.05) or storage == "age-weighted"
+
+
+def test_an_integer_that_no_float_holds_changes_no_other_grid() -> None:
+    """The encoding makes a category of it, and so of the points."""
+    pdp = IncrementalPDP(Linear({"a": 1.0}), ["a"], grid_size=3, storage_size=3, seed=1)
+    for a in (1, 5, 9, 2**53 + 1, 3, 7, 8):
+        pdp.explain_one({"a": a})
+    grid, effect = pdp.curves["a"]
+    assert effect == grid

@@ -21,7 +21,7 @@ from fluxplain.schemas import (
     Record,
 )
 from fluxplain.schemas.methods import Method
-from fluxplain.stages import DriftStage, ModelStage
+from fluxplain.stages import DriftStage, ExplainerStage, ModelStage
 from tests.kit import stages
 from tests.kit import support as kit
 
@@ -225,6 +225,17 @@ def test_what_cannot_be_explained_is_one_dead_letter_and_changes_no_estimate(
     for e in kit.of_kind(published, Explanation):
         assert math.isfinite(e.value)
         assert math.isfinite(e.std_error)
+
+
+def test_the_dead_letter_of_numbers_that_json_has_not_can_be_read_again() -> None:
+    outputs: dict[Any, Any] = {**A[20].outputs, "ipfi": np.array([[math.nan]])}
+    bad = replace(A[20], outputs=outputs)
+    *before, last = kit.passed_on(A[:21])
+    published = kit.run(ExplainerStage(CONFIG), [*before, replace(last, value=bad.packed())])
+    [letter] = kit.of_kind(published, DeadLetter)
+    again = Evaluation.decode(letter.original())
+    assert np.isnan(np.array(again.outputs["ipfi"])).all()
+    assert again.outputs["isage"] == A[20].outputs["isage"]
 
 
 def test_an_unusable_first_observation_leaves_a_fresh_state() -> None:

@@ -125,6 +125,8 @@ class RoleWorker:
         tp, rested_at = TopicPartition(delivery.topic, delivery.partition), time.monotonic()
         for message in delivery.messages():
             async with self._busy:
+                if not self._holds(message):
+                    return  # revoked: the next owner reads the rest again
                 async for turn in self._turns(message):
                     yield turn
                 if self._assignment.is_stopping:
@@ -248,7 +250,7 @@ class RoleWorker:
     async def _turn(self, message: Received) -> Turn | None:
         """Return the turn of a message; None if it is not the next one, or must be dropped."""
         partition = self._assignment.get(message.topic, message.partition)
-        if partition is None or not self.context.driver.is_current(message):
+        if partition is None or not self._holds(message):
             return None  # revoked: the next owner reads it again
         if not await self._is_next(partition, message.offset):
             return None
@@ -256,6 +258,11 @@ class RoleWorker:
         if incoming is None:
             return None
         return Turn(partition, incoming, self.context, self._waits.begin)
+
+    def _holds(self, message: Received) -> bool:
+        """Return whether a message is of a partition that this worker has since it was read."""
+        is_owned = self._assignment.get(message.topic, message.partition) is not None
+        return is_owned and self.context.driver.is_current(message)
 
     async def _is_next(self, partition: AssignedPartition, offset: int) -> bool:
         """Return whether a message is to be taken now; one behind a gap is read again."""

@@ -21,6 +21,7 @@ from fluxplain.kafka.ownership.registered import Registered
 from fluxplain.kafka.ownership.writers import WRITER, Begin, Fence, Writer
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.worker.context import Context
+from fluxplain.kafka.worker.merge import Merge
 from fluxplain.kafka.worker.outbox import PACE_S, Outbox
 from fluxplain.kafka.worker.worker import REST_S, RoleWorker
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Record
@@ -171,6 +172,57 @@ def test_a_shutdown_waits_for_one_message_of_a_delivery_only() -> None:
     asyncio.run(stop_soon())
     assert stage.taken == [*range(len(stage.taken))]
     assert len(stage.taken) <= 4
+
+
+class OneTopicDriver(FaustDriver):
+    """A driver whose group begins generations when it is told to."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+
+    def is_current(self, message: Any) -> bool:
+        return bool(message.generation_id == self.generation)
+
+    def log_end(self, tp: TopicPartition) -> int | None:
+        return 16
+
+    def pause(self, tp: TopicPartition) -> None:
+        pass
+
+
+def test_what_is_left_of_a_delivery_after_a_rebalance_is_read_again() -> None:
+    """Where topics merge, it would be in front of what is read again."""
+    config = Config(**{**SETTINGS, "label": {"type": "integer", "topic": True}})
+    rig, driver = Rig(Replica("join"), cast(Any, SlowStage()), config=config), OneTopicDriver()
+    worker, topics = rig.worker, [config.topic("features"), config.topic("labels")]
+    object.__setattr__(worker.context, "driver", driver)
+    worker._merge = Merge(topics, worker.context.assignment, driver)
+    made = [faust_message(TP_0, b"{}", {}) for _ in range(16)]
+    for offset, message in enumerate(made):
+        message.offset = offset
+    delivery = cast(Any, SimpleNamespace(topic=TP_0.topic, partition=0, next_offset=16))
+    delivery.messages = lambda: iter(made)
+
+    async def agent() -> None:
+        for topic in topics:
+            tp = TopicPartition(topic, 0)
+            await worker.claim([tp])
+            await worker.load(tp, range(16), committed=None)
+        async with worker.turns(delivery) as turns:
+            async for _ in turns:
+                raise AssertionError("no message has a turn: labels are awaited")
+            assert worker._merge is not None
+            assert len(worker._merge._held[0][TP_0.topic].messages) == 16
+            worker.on_revoked()
+            driver.generation = 1
+            for topic in topics:
+                await worker.load(TopicPartition(topic, 0), range(16), committed=None)
+        async with worker.turns(delivery) as turns:
+            async for _ in turns:
+                raise AssertionError("a message of the former generation has a turn")
+        assert worker._merge._held == {}
+
+    asyncio.run(agent())
 
 
 def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> None:
