@@ -17,6 +17,7 @@ LOW, HIGH = 0.05, 0.95
 """Quantile levels at both ends of a grid."""
 
 _NONE: Places = np.zeros(0, np.intp)
+"""The sizes of no grids."""
 
 RNGOf = Callable[[str], random.Random]
 """Name → its own source of random numbers."""

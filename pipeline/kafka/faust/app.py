@@ -68,7 +68,8 @@ class FaustWorker:
     def agent(self, loop: Agent) -> Agent:
         """Make a loop the Faust agent of the role's topics.
 
-        It gets the messages of a :class:`~fluxplain.kafka.faust.delivery.Delivery` at a time.
+        It gets one :class:`~fluxplain.kafka.faust.delivery.Delivery` at a time, of raw bytes, so
+        that stages also see bad records.
         """
         config, replica = self.worker.context.config, self.worker.context.replica
         topics = map(config.topic, config.inputs(replica.role))

@@ -127,6 +127,14 @@ def faust_message(tp: TopicPartition, value: bytes, headers: dict[str, bytes]) -
     )
 
 
+def delivery_of(tp: TopicPartition, headers: dict[str, bytes]) -> Any:
+    """Return the first 16 messages of a partition, as the driver delivers them together."""
+    messages = [faust_message(tp, b"{}", headers) for _ in range(16)]
+    for offset, message in enumerate(messages):
+        message.offset = offset
+    return SimpleNamespace(**tp._asdict(), next_offset=16, messages=lambda: iter(messages))
+
+
 class SlowStage:
     """A stage that notes what it takes, and takes a while."""
 
@@ -147,12 +155,7 @@ def test_a_shutdown_waits_for_one_message_of_a_delivery_only() -> None:
     rig = Rig(Replica("drift"), cast(Any, stage))
     tp = TopicPartition(CONFIG.topic("explanations"), 0)
     rig.start(tp, end=16)
-    delivery = cast(Any, SimpleNamespace(topic=tp.topic, partition=0, next_offset=16))
-    made = [faust_message(tp, b"{}", {WRITER: JOIN.header}) for _ in range(16)]
-    for offset, message in enumerate(made):
-        message.offset = offset
-    delivery.messages = lambda: iter(made)
-    worker = rig.worker
+    delivery, worker = delivery_of(tp, {WRITER: JOIN.header}), rig.worker
 
     async def agent() -> None:
         async with worker.turns(delivery) as turns:
@@ -174,7 +177,7 @@ def test_a_shutdown_waits_for_one_message_of_a_delivery_only() -> None:
     assert len(stage.taken) <= 4
 
 
-class OneTopicDriver(FaustDriver):
+class DriverInGenerations(FaustDriver):
     """A driver whose group begins generations when it is told to."""
 
     def __init__(self) -> None:
@@ -193,15 +196,11 @@ class OneTopicDriver(FaustDriver):
 def test_what_is_left_of_a_delivery_after_a_rebalance_is_read_again() -> None:
     """Where topics merge, it would be in front of what is read again."""
     config = Config(**{**SETTINGS, "label": {"type": "integer", "topic": True}})
-    rig, driver = Rig(Replica("join"), cast(Any, SlowStage()), config=config), OneTopicDriver()
+    rig, driver = Rig(Replica("join"), cast(Any, SlowStage()), config=config), DriverInGenerations()
     worker, topics = rig.worker, [config.topic("features"), config.topic("labels")]
     object.__setattr__(worker.context, "driver", driver)
     worker._merge = Merge(topics, worker.context.assignment, driver)
-    made = [faust_message(TP_0, b"{}", {}) for _ in range(16)]
-    for offset, message in enumerate(made):
-        message.offset = offset
-    delivery = cast(Any, SimpleNamespace(topic=TP_0.topic, partition=0, next_offset=16))
-    delivery.messages = lambda: iter(made)
+    delivery = delivery_of(TP_0, {})
 
     async def agent() -> None:
         for topic in topics:
