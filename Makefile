@@ -1,4 +1,4 @@
-# Start with make demo or make test. Both need only Python 3.11+ and git.
+# Start with make demo or make test. Both need only Python 3.11+ and git; make test also openssl.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,10 +15,13 @@ SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 help:  ## list these targets
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-demo: $(STAMP)  ## run the whole pipeline on the embedded broker; ends after about a minute
+demo: $(STAMP)  ## run the whole pipeline on the embedded broker; ends after about a minute, the first time after three
 	$(BIN)/fluxplain demo
 
 EMBEDDED := not kafka and not browser and not site and not dist and not torch
+
+# sets of text have the same order in each run; tests of that order set seeds of their own
+test test-slow: export PYTHONHASHSEED = 0
 
 test: $(STAMP)  ## run the quick suite, with ten whole pipelines; under four minutes on two cores
 	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
@@ -73,6 +76,8 @@ FUZZ_EXAMPLES ?= 500
 
 bench: $(STAMP)  ## measure the cost of explaining, compared with learning and iXAI; writes tests/measure/benchmarks/results
 	$(BIN)/pip install --quiet --disable-pip-version-check ixai==0.1.3
+	# without its dependencies: it would replace pandas by an older one, with which it works as well
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps capymoa==0.15.1 jpype1==1.7.1 deprecated==1.3.1 wrapt==2.5.2 seaborn==0.13.2
 	$(BIN)/python -m tests.measure.benchmarks --out tests/measure/benchmarks/results
 
 models: $(STAMP)  ## run each kind of model through the pipeline on the embedded broker; writes tests/models/results
@@ -151,6 +156,7 @@ lock: $(PUBLISH)  ## resolve the dependencies of pyproject.toml again and write 
 $(STAMP): pyproject.toml requirements.lock pipeline/__init__.py pipeline
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("fluxplain needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
+	@echo "installing the dependencies into $(VENV): one to two minutes"
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@

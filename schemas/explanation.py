@@ -63,7 +63,8 @@ class Explanation(Record):
         iPFI, iSAGE: importance in units of the loss. iPDP: importance of the curve in units of
         the output.
     std_error
-        Standard error of the value.
+        Standard error of the value, also for observations that depend on each other: twice of it
+        covers the expectation in about 95 % of cases. None while too little is known.
     seqs, increments
         The observations since the previous explanation and the contribution of each: loss
         difference (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They
@@ -108,7 +109,7 @@ class Explanation(Record):
     alpha: float
     updates: int
     value: float
-    std_error: float
+    std_error: float | None
     seqs: list[int]
     increments: list[float]
     loss: float | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.kernels import forget_stale_kernels
 from tests.kit.preloaded import Preloaded, bare_path
 
 collect_ignore = ["kit/bare"]  # packages that are empty on purpose
@@ -21,8 +22,11 @@ SLOW = ("behaviour", "measure")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the inner loops once, before each of several processes would."""
-    is_first = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
-    if is_first and not list((ROOT / "pipeline/explain/__pycache__").glob("kernels.*.nbi")):
+    if hasattr(config, "workerinput"):
+        return
+    forget_stale_kernels(ROOT / "pipeline", ROOT / "build/kernels")
+    has_several = bool(config.getoption("numprocesses", None))
+    if has_several and not list((ROOT / "pipeline/explain/__pycache__").glob("kernels.*.nbi")):
         subprocess.run([sys.executable, "-m", "tests.kit.compile"], cwd=ROOT, check=True)
 
 

@@ -24,6 +24,7 @@ NAVIGATION = {
     "Develop": ["../../CONTRIBUTING", "architecture", "../../CHANGELOG"],
     "Measurements": [
         "../../tests/measure/benchmarks/results/README",
+        "../../tests/measure/coverage/results/README",
         "../../tests/measure/experiments/results/README",
         "../../tests/models/results/README",
     ],

@@ -42,8 +42,10 @@ def detectors() -> str:
 @cache
 def descriptions(model: type[BaseModel]) -> dict[str, str]:
     """Return key → its description, the docstring below the field."""
-    kinds = [kind for kind in reversed(model.__mro__) if kind.__module__.startswith("fluxplain.")]
-    trees = [ast.parse(inspect.getsource(kind)).body[0] for kind in kinds]
+    ours = [kind for kind in model.__mro__ if kind.__module__.startswith("fluxplain.")]
+    # a class that was made with tables in it has no source, but the name of the one that has
+    written = {(kind.__module__, kind.__qualname__): kind for kind in ours}
+    trees = [ast.parse(inspect.getsource(kind)).body[0] for kind in reversed(written.values())]
     return {
         ast.unparse(field.target): " ".join(ast.literal_eval(text.value).split())
         for tree in trees

@@ -14,7 +14,7 @@ import numpy as np
 from fluxplain.evaluate import Encoding, Evaluator, Inputs, Observation, Value, as_evaluator
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
-from fluxplain.explain import kernels
+from fluxplain.explain import curve_kernels
 from fluxplain.explain.curve import Effect, Grid, shown_effect, shown_labels
 from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.grids import GridKind, GridSettings, check_pairs
@@ -238,9 +238,11 @@ def _shown(
     shown, shape = shown_labels(labels), [len(axis) for axis in axes]
     ices = numbers[:, :, [labels.index(label) for label in shown]].transpose(0, 2, 1)
     effect = np.ascontiguousarray(ices.mean(axis=0))
-    importances = [kernels.quarter_range(c) if by_range else kernels.deviation(c) for c in effect]
+    importances = [
+        curve_kernels.quarter_range(c) if by_range else curve_kernels.deviation(c) for c in effect
+    ]
     return (
         shown_effect(shown, effect, shape),
         [shown_effect(shown, ice, shape) for ice in ices],
-        float(kernels.mean_of(np.array(importances))),
+        float(curve_kernels.mean_of(np.array(importances))),
     )

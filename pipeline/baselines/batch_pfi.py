@@ -15,7 +15,7 @@ from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import ask_model
 from fluxplain.explain.pfi import PFI, drawn
 from fluxplain.explain.players import Features, Players
-from fluxplain.explain.sage import permuted
+from fluxplain.explain.randoms import permuted
 
 DEFAULT_PERMUTATIONS = 10
 """Number of permutations in the paper's experiments."""

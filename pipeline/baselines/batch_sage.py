@@ -13,18 +13,18 @@ import numpy as np
 from fluxplain.baselines.batch import Batch
 from fluxplain.evaluate import Evaluator, Observation, as_evaluator
 from fluxplain.evaluate.table import aligned
-from fluxplain.explain import kernels
+from fluxplain.explain import curve_kernels, kernels
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples, draws
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import ask_model
 from fluxplain.explain.players import Features, Players
+from fluxplain.explain.randoms import permuted
 from fluxplain.explain.sage import (
     DEFAULT_INNER_SAMPLES,
     SAGE,
     Draw,
     changing,
     hidden,
-    permuted,
 )
 
 
@@ -90,7 +90,7 @@ def permuted_sage(
     predictions = [ask_model(batch.evaluator, observed, [])[0] for observed in batch.observed]
     labels = tuple(dict.fromkeys(label for each in predictions for label in each.labels))
     outputs = np.concatenate([aligned(each, labels) for each in predictions])
-    mean = np.array([kernels.mean_of(column) for column in outputs.T])
+    mean = np.array([curve_kernels.mean_of(column) for column in outputs.T])
     total = np.zeros(len(players))
     for place, (observed, y) in enumerate(batch):
         order = permuted(len(players), rng)

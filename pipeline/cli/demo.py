@@ -40,7 +40,7 @@ PROGRESS_S = 5.0
 """Seconds between two lines of progress if the output is no terminal."""
 
 
-def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -> None:
+def run_demo(out: Path, records: int, console: Console, *, stay: bool) -> None:
     """Run the demonstration.
 
     The concept changes after half of the records. The figure and the workers' log are written to
@@ -59,7 +59,6 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
         create_topics(config)
         where = broker.bootstrap_servers
         console.print(f"Embedded broker at {where}; the workers log to {log_path}")
-        console.print("The first run on a machine compiles the model, which takes half a minute.")
         port = _free_port(config.dashboard.port)
         environment = {
             **workers_environment(broker, Path(state)),

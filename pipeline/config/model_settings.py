@@ -41,8 +41,9 @@ class ModelSettings(Section):
     `"generic"` one call for each. `"auto"` takes the first of these that fits; `fluxplain check`
     shows which."""
     compiled: bool = True
-    """Whether River's `ARFClassifier` and `HoeffdingTreeClassifier` run as arrays: with the same
-    numbers, in less time."""
+    """Whether River's adaptive random forests, Hoeffding trees and Hoeffding adaptive trees, and
+    bagging, boosting and random patches of such trees, run as arrays: with the same numbers, in
+    less time."""
     shards: Annotated[int, Field(ge=1, le=100)] = 1
     """Replicas of the model. Each learns from every record and evaluates its share of the features.
     At most the number of features, groups and pairs."""

@@ -6,6 +6,7 @@ from weakref import WeakValueDictionary
 from river import compose
 
 from fluxplain.evaluate.batched import BatchEvaluator
+from fluxplain.evaluate.encoded import EncodedLinearEvaluator, are_by_feature
 from fluxplain.evaluate.ensemble import EnsembleEvaluator
 from fluxplain.evaluate.evaluator import Evaluator, Kind
 from fluxplain.evaluate.generic import GenericEvaluator, final_step
@@ -75,6 +76,8 @@ def choose(model: object, kind: str = "auto") -> Choice:
 
 def _faster(model: object) -> Choice | None:
     """Return the way that is faster than one call per input, if there is one for the model."""
+    if (choice := _encoded_linear(model)) is not None:
+        return choice
     scalers, final = _split(model)
     if is_linear(final):
         kind, reason = "linear", "all inputs multiplied at once"
@@ -104,6 +107,16 @@ def _faster(model: object) -> Choice | None:
     return Choice(
         ScaledEvaluator(model, scalers, evaluator) if scalers else evaluator, kind, reason
     )
+
+
+def _encoded_linear(model: Any) -> Choice | None:
+    """Return the way for a linear model behind more than scalers."""
+    if type(model) is not compose.Pipeline or not model.steps:
+        return None
+    *transformers, final = model.steps.values()
+    if all(map(is_scaler, transformers)) or not (is_linear(final) and are_by_feature(transformers)):
+        return None
+    return Choice(EncodedLinearEvaluator(model), "linear", "each value encoded once")
 
 
 def _faster_member(model: Any) -> Choice | None:

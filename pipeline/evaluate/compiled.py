@@ -44,3 +44,22 @@ def inlined(function: F) -> F:
 def plain(function: F) -> F:
     """Return the Python version of a compiled function: for a few numbers, its call is faster."""
     return cast(F, getattr(function, "py_func", function))
+
+
+class Direct:
+    """Calls a compiled function that always takes the same types, without looking at them again.
+
+    Numba looks at the types of each call's arguments, which takes a microsecond for a struct. The
+    types are those of the first call: the caller sees to it that there are no others.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.call: Callable[..., Any] = self._first_call
+
+    def _first_call(self, *given: Any) -> Any:
+        found = self._function(*given)
+        overloads = getattr(self._function, "overloads", None)
+        if overloads:
+            self.call = overloads[tuple(map(numba.typeof, given))].entry_point
+        return found

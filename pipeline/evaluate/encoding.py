@@ -83,6 +83,14 @@ class Inputs(NamedTuple):
         """Return the inputs at some positions."""
         return Inputs(self.observed, self.rows[places])
 
+    def of(self, features: Sequence[str]) -> "Inputs":
+        """Return the inputs with some features only, in their order; missing ones are left out."""
+        x, given, numbers, encoding = self.observed
+        some = tuple(feature for feature in features if feature in x)
+        columns = columns_of(given, some)
+        observed = Observed({f: x[f] for f in some}, some, numbers[columns], encoding)
+        return Inputs(observed, self.rows.take(columns, axis=1))
+
     @classmethod
     def replacing(cls, observed: Observed, replacements: Sequence[Mapping[str, Value]]) -> "Inputs":
         """Return one input per replacement (feature → value; empty for the observation itself).
@@ -154,7 +162,7 @@ class Encoding:
             numbers = np.array([self.number(feature, value) for feature, value in x.items()])
         else:
             numbers = np.fromiter(x.values(), np.float64, len(x))
-        if int in layout[1] and not are_exact(numbers) and self._has_large(x):
+        if int in layout[1] and not are_exact(numbers.tolist()) and self._has_large(x):
             return self.observe(x)
         return Observed(x, features, numbers, self)
 
@@ -214,12 +222,12 @@ class Encoding:
         return len(self._codes) > known
 
 
-def are_exact(numbers: Floats) -> bool:
+def are_exact(numbers: Sequence[float]) -> bool:
     """Return whether all numbers are surely below the limit of exact integers.
 
     It compares the root of their sum of squares only: False says that one may be above.
     """
-    return math.hypot(*numbers.tolist()) < EXACT
+    return math.hypot(*numbers) < EXACT
 
 
 def _type(value: Value) -> type:

@@ -1,10 +1,11 @@
 """The evaluator for ensembles whose members have a fast evaluator each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from river import ensemble
+from river.ensemble.streaming_random_patches import BaseSRPEstimator
 
 from fluxplain.evaluate.encoding import Floats, Inputs
 from fluxplain.evaluate.evaluator import Evaluator
@@ -34,12 +35,14 @@ class EnsembleEvaluator(FastEvaluator):
         return type(model) in _ENSEMBLES
 
     def _table(self, inputs: Inputs) -> Table | None:
-        members = list(self.model)
+        asked = list(_asked(self.model, inputs))
+        if not asked:
+            return None
         known = self._evaluators
         self._evaluators = {
-            id(each): known.get(id(each)) or self._evaluator_of(each) for each in members
+            id(each): known.get(id(each)) or self._evaluator_of(each) for each, _ in asked
         }
-        tables = [evaluate(inputs) for evaluate in self._evaluators.values()]
+        tables = [self._evaluators[id(each)](part) for each, part in asked]
         if type(self.model) in COMBINATIONS:
             return self._mean(np.hstack([table.numbers for table in tables]))
         if not all(table.is_regular for table in tables):
@@ -63,6 +66,16 @@ class EnsembleEvaluator(FastEvaluator):
         return Table(labels, aligned(Table(ordered, vote.shares(votes)), labels))
 
 
+def _asked(model: Any, inputs: Inputs) -> Iterator[tuple[Any, Inputs]]:
+    """Yield each member, and the inputs as it gets them."""
+    for member in model:
+        if isinstance(member, BaseSRPEstimator):
+            given = inputs if member.features is None else inputs.of(member.features)
+            yield member.model, given
+        else:
+            yield member, inputs
+
+
 _ENSEMBLES = {
     ensemble.ADWINBaggingClassifier,
     ensemble.ADWINBoostingClassifier,
@@ -71,4 +84,6 @@ _ENSEMBLES = {
     ensemble.BaggingClassifier,
     ensemble.BaggingRegressor,
     ensemble.LeveragingBaggingClassifier,
+    ensemble.SRPClassifier,
+    ensemble.SRPRegressor,
 }

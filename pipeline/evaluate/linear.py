@@ -25,10 +25,15 @@ class LinearEvaluator(FastEvaluator):
             return None
         weights = map(self.model.weights.get, observed.features, repeat(0.0))
         given = np.fromiter(weights, np.float64, len(observed.features))
-        is_class = isinstance(self.model, linear_model.LogisticRegression)
-        outputs = np.empty((len(rows), 2 if is_class else 1))
-        _predict(rows, given, float(self.model.intercept), is_class, outputs)
-        return Table((False, True) if is_class else (None,), outputs)
+        return linear_table(self.model, rows, given)
+
+
+def linear_table(model: Any, rows: Floats, weights: Floats) -> Table:
+    """Return the outputs of a linear model with these weights."""
+    is_class = isinstance(model, linear_model.LogisticRegression)
+    outputs = np.empty((len(rows), 2 if is_class else 1))
+    _predict(rows, weights, float(model.intercept), is_class, outputs)
+    return Table((False, True) if is_class else (None,), outputs)
 
 
 def is_linear(model: Any) -> bool:

@@ -175,28 +175,29 @@ def _predictions(tree: Any, nodes: list[Any], n_classes: int) -> Floats:
     """Return the nodes' own predictions, shape (nodes, classes)."""
     if not hasattr(tree, "dirichlet"):
         return np.array([[node.predict()] for node in nodes], np.float64)
-    given: Iterable[list[int]] = map(_counts, nodes)
-    if any(len(node.counts) < n_classes for node in nodes):
-        given = (counts + [0] * (n_classes - len(counts)) for counts in given)
-    counts = _table(given, n_classes)
-    samples = _table(((node.n_samples,) for node in nodes), 1)
-    shares: Floats = (counts + tree.dirichlet) / (samples + tree.dirichlet * n_classes)
+    counts = _flat(map(_counts, nodes))
+    if len(counts) < len(nodes) * n_classes:
+        counts = _flat(each + [0] * (n_classes - len(each)) for each in map(_counts, nodes))
+    samples = np.fromiter(map(_samples, nodes), np.float64, len(nodes))[:, None]
+    shares: Floats = counts.reshape(-1, n_classes) + tree.dirichlet
+    shares /= samples + tree.dirichlet * n_classes
     return shares
 
 
 def _portions(tree: Any, nodes: list[Any]) -> Floats:
     """Return the portion that each node's own prediction has of what it predicts."""
-    portions, weights, of_trees = _table(map(_weights, nodes), 3).T  # first: is it a leaf
+    portions, weights, of_trees = _flat(map(_weights, nodes)).reshape(-1, 3).T
     if tree.use_aggregation:
         portions = np.where(portions == 1.0, 1.0, 0.5 * np.exp(weights - of_trees))
     return np.asarray(portions, np.float64)
 
 
-_counts, _weights = attrgetter("counts"), attrgetter("is_leaf", "weight", "log_weight_tree")
+_counts, _samples = attrgetter("counts"), attrgetter("n_samples")
+_weights = attrgetter("is_leaf", "weight", "log_weight_tree")
 
 
-def _table(rows: Iterable[Iterable[float]], columns: int) -> Floats:
-    return np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, columns)
+def _flat(rows: Iterable[Iterable[float]]) -> Floats:
+    return np.fromiter(chain.from_iterable(rows), np.float64)
 
 
 @compiled

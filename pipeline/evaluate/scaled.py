@@ -122,6 +122,16 @@ _SCALINGS: dict[type, Callable[[Any, Features], Scaling]] = {
 }
 
 
+def scale(scaler: Any, features: Features, numbers: Floats) -> Floats:
+    """Return scaled numbers, shape (inputs, features); not finite where River has none."""
+    scaled = numbers.copy()
+    if type(scaler) is preprocessing.Binarizer:
+        np.greater(numbers, scaler.threshold, out=scaled)
+        return scaled
+    _scale(scaled, np.array(_SCALINGS[type(scaler)](scaler, features), np.float64))
+    return scaled
+
+
 @compiled
 def _scale(numbers: Floats, given: Floats) -> bool:
     """Subtract ``given[0]`` and divide by ``given[1]``; return whether all numbers are finite.

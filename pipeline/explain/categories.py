@@ -1,5 +1,6 @@
 """Smoothed effects at keys that come and go: categories, and points of a surface with any."""
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
@@ -8,9 +9,10 @@ import numpy as np
 from fluxplain.evaluate import Table
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels, aligned
-from fluxplain.explain import kernels
-from fluxplain.explain.curve import check_answers, check_size, shown_labels
-from fluxplain.explain.smoothing import ExponentialMeans
+from fluxplain.explain import curve_kernels
+from fluxplain.explain.curve import LARGEST, check_answers, check_size, shown_labels
+from fluxplain.explain.curve_estimates import CurveEstimates
+from fluxplain.explain.dependence import DEFAULT_REACH
 
 ABSENT_CATEGORIES = 100
 """Largest number of categories outside the storage whose means are kept: a rare one continues from
@@ -20,25 +22,28 @@ its mean when it returns, instead of jumping to the value of a single record."""
 K = TypeVar("K", bound=Hashable)
 
 
-class KeyedCurve(Generic[K]):
-    """One mean per key; it has the estimates of one :class:`~fluxplain.explain.ranks.RankCurves`.
+class KeyedCurve(CurveEstimates, Generic[K]):
+    """One curve, with a mean per key.
 
     The importance is a quarter of the effects' range with ``by_range``, which suits categories
     (Greenwell, Boehmke, McCarthy, 2018, Section 2), else their standard deviation.
     """
 
-    def __init__(self, alpha: float, *, by_range: bool = False, debias: bool = True) -> None:
-        self.alpha = alpha
-        self.debias = debias
-        self.n = np.zeros(1, np.intp)
-        self.values = np.zeros(1)
+    def __init__(
+        self,
+        alpha: float,
+        *,
+        by_range: bool = False,
+        debias: bool = True,
+        reach: int = DEFAULT_REACH,
+    ) -> None:
+        super().__init__(1, alpha, debias=debias, reach=reach)
         self._by_range = by_range
-        self._projections = ExponentialMeans(1, [alpha])
         self._labels: Labels = ()
         self._shown: Places = np.zeros(0, np.intp)  # the columns of the shown labels
         self._slots: dict[K, int] = {}  # the longest absent first
         self._free: list[int] = []
-        self._keys: list[K] = []  # the last ones
+        self._keys: Sequence[K] = []  # the last ones
         self._rows: Places = np.zeros(0, np.intp)  # the slots of the keys
         self._effects: Floats = np.zeros((0, 0))  # shape (slots, labels)
         self._weights: Floats = np.zeros(0)
@@ -48,51 +53,47 @@ class KeyedCurve(Generic[K]):
 
         A category has at most ``width`` keys.
         """
-        is_new = keys != self._keys
+        is_new = keys is not self._keys and keys != self._keys
         if is_new:
             check_size(len(set(keys)), len(keys))
         check_size(len(keys), len(answers.numbers))
-        check_answers(self._labels, answers)
-        labels = tuple(dict.fromkeys((*self._labels, *answers.labels)))
-        if labels != self._labels:
-            self._effects = np.pad(self._effects, ((0, 0), (0, len(labels) - len(self._labels))))
-            self._labels = labels
-            columns = [labels.index(label) for label in shown_labels(labels)]
-            self._shown = np.array(columns, np.intp)
+        if is_new or answers.labels != self._labels:
+            check_answers(self._labels, answers)
+            self._learn(answers.labels)
         if is_new:
             self._rows = np.array([self._slot(key) for key in keys], np.intp)
-            self._keys = list(keys)
-        self.values[0], projection, increment = kernels.move_keyed(
+            self._keys = keys
+            while len(self._slots) > len(keys) + ABSENT_CATEGORIES * width:
+                self._free.append(self._slots.pop(next(iter(self._slots))))
+        increment = curve_kernels.move_keyed(
             self._rows,
-            aligned(answers, labels),
+            aligned(answers, self._labels),
+            LARGEST,
+            self._shown,
             self.alpha,
             self.debias,
+            self.reach,
             self._by_range,
-            self._shown,
             self._weights,
             self._effects,
+            self._kept[0],
+            self._followed[0],
+            self.n.item() + 1,
         )
-        while is_new and len(self._slots) > len(keys) + ABSENT_CATEGORIES * width:
-            self._free.append(self._slots.pop(next(iter(self._slots))))
-        self._projections.update(np.array([[projection]]))
+        if math.isnan(increment):
+            check_answers(self._labels, answers)
         self.n += 1
         return increment
 
-    @property
-    def variances(self) -> Floats:
-        """Variance of what one observation contributes to the importance, to first order."""
-        variances: Floats = self._projections.variances[0]
-        return variances
-
-    @property
-    def std_errors(self) -> Floats:
-        """Standard error of the importance; infinite before an update."""
-        errors: Floats = self._projections.std_errors[0]
-        return errors
-
-    def std_error(self, curve: int) -> float:
-        """Return the standard error of the importance; there is one curve."""
-        return self._projections.std_error(0, curve)
+    def _learn(self, given: Labels) -> None:
+        """Add new classes."""
+        labels = tuple(dict.fromkeys((*self._labels, *given)))
+        if labels == self._labels:
+            return
+        self._effects = np.pad(self._effects, ((0, 0), (0, len(labels) - len(self._labels))))
+        self._labels = labels
+        columns = [labels.index(label) for label in shown_labels(labels)]
+        self._shown = np.array(columns, np.intp)
 
     def effects(self, _curve: int) -> tuple[Labels, Floats]:
         """Return the shown classes, and their effects at the keys, shape (classes, keys)."""

@@ -9,6 +9,7 @@ import numpy as np
 from fluxplain.evaluate import Table
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid, shown_effect
+from fluxplain.explain.dependence import DEFAULT_REACH
 from fluxplain.explain.method import Answers, Axis, as_grid
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import Estimated, Estimates
@@ -48,12 +49,17 @@ class Effects(Estimates):
     """
 
     def __init__(
-        self, kinds: Mapping[str, tuple[bool, ...]], alpha: float, *, debias: bool = True
+        self,
+        kinds: Mapping[str, tuple[bool, ...]],
+        alpha: float,
+        *,
+        debias: bool = True,
+        reach: int = DEFAULT_REACH,
     ) -> None:
         numeric = [name for name, kind in kinds.items() if kind == (False,)]
-        self.ranks = RankCurves(len(numeric), alpha, debias=debias)
+        self.ranks = RankCurves(len(numeric), alpha, debias=debias, reach=reach)
         self.surfaces = {
-            name: Surface(alpha, categorical=kind, debias=debias)
+            name: Surface(alpha, categorical=kind, debias=debias, reach=reach)
             for name, kind in kinds.items()
             if name not in numeric
         }

@@ -1,5 +1,6 @@
 """Settings of the evaluation points of partial dependence."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -48,6 +49,12 @@ class GridSettings:
     def capacity(self) -> int:
         """Number of values in each feature's full storage, at least."""
         return min(self.storage_size, self.window or self.storage_size)
+
+    @property
+    def reach(self) -> int:
+        """Twice the number of observations that the storages cover."""
+        values = self.window or self.storage_size
+        return 2 * math.ceil(values / self.entrance_probability)
 
     @property
     def needed(self) -> int:

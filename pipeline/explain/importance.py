@@ -87,7 +87,9 @@ class ImportanceExplainer(Importances, Explainer):
         evaluator: Evaluator | str,
     ) -> None:
         self.players = method.players
-        means = ExponentialMeans(len(self.players), check_alphas(alpha), debias=debias)
+        means = ExponentialMeans(
+            len(self.players), check_alphas(alpha), debias=debias, reach=method.reach
+        )
         Importances.__init__(self, self.players.names, means, 0)
         self.loss = get_loss(loss)
         Explainer.__init__(self, model, method, self.players.features, evaluator)

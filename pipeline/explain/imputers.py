@@ -11,6 +11,7 @@ from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.explain.method import Given, ImportanceMethod
 from fluxplain.explain.parameter_checks import ALL, check_size, check_warm_up
 from fluxplain.explain.players import Players
+from fluxplain.explain.randoms import below
 from fluxplain.explain.storage import GeometricReservoir, Reservoir, make_reservoir
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ class Replacement(ImportanceMethod):
             **settings,
         )
 
+    @property
+    def reach(self) -> int:
+        """Twice the size of the reservoir, which is the mean age of its observations."""
+        return 2 * self.reservoir.size
+
     def prepare(self, encoding: Encoding) -> None:
         """Encode the stored observations."""
         self.reservoir.numbers(encoding, self.players.features)
@@ -108,7 +114,7 @@ def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:
     iSAGE, Section 3.2: replacement as if the features were independent.
     """
     size, features = stored.shape
-    places = [[rng.randrange(size) for _ in range(features)] for _ in range(n)]
+    places = [[below(size, rng) for _ in range(features)] for _ in range(n)]
     return stored[places, np.arange(features)]
 
 
@@ -119,7 +125,7 @@ def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Sequence[i
     """
     if inner_samples == ALL:
         return range(n)
-    return [rng.randrange(n) for _ in range(int(inner_samples))]
+    return [below(n, rng) for _ in range(int(inner_samples))]
 
 
 def encoded(

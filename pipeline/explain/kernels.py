@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats, Places
+from fluxplain.explain.dependence import follow, rates
 
 Flags = NDArray[np.bool_]
 
@@ -243,18 +244,25 @@ def smooth(  # noqa: PLR0917  compiled functions take arrays
     increments: Floats,
     alphas: Floats,
     debias: bool,
+    reach: int,
+    before: int,
     values: Floats,
     variances: Floats,
     weights: Floats,
     squares: Floats,
+    followed: Floats,
 ) -> None:
     """Move exponential means by their increments, shape (times, players).
 
-    The means, their variances, and the sums of the weights and of their squares move; all have the
-    shape (alphas, players).
+    The means, their variances, the sums of the weights and of their squares, and what their
+    standard errors need, move; all have the shape (alphas, players), the last (alphas, players, 6).
+    ``before`` is how often they have moved, ``reach`` that of :mod:`.dependence`.
     """
     for t in range(increments.shape[0]):
+        n = before + t + 1
+        centre, product = rates(reach, n)
         for a in range(alphas.shape[0]):
+            span = min(1.0 / alphas[a], reach)
             for i in range(increments.shape[1]):
                 weight, squares[a, i] = advanced(weights[a, i], squares[a, i], alphas[a])
                 if debias:
@@ -262,6 +270,7 @@ def smooth(  # noqa: PLR0917  compiled functions take arrays
                 values[a, i], variances[a, i] = moved(
                     values[a, i], variances[a, i], alphas[a] / weights[a, i], increments[t, i]
                 )
+                follow(followed[a, i], increments[t, i], span, centre, product)
 
 
 @compiled
@@ -351,63 +360,6 @@ def quantile_ranges(
 
 
 @compiled
-def middle(values: Floats) -> float:
-    """Return the mean's distance from the first value: exactly 0 if all are equal."""
-    total = 0.0
-    for i in range(len(values)):
-        total += values[i] - values[0]
-    return total / len(values)
-
-
-@compiled
-def mean_of(values: Floats) -> float:
-    """Return the mean, exact if all values are equal; 0 without values."""
-    return values[0] + middle(values) if len(values) > 0 else 0.0
-
-
-@compiled
-def deviation(curve: Floats) -> float:
-    """Return the standard deviation of the values, exactly 0 if all are equal."""
-    n = len(curve)
-    if n < 2:
-        return 0.0
-    mean, total = middle(curve), 0.0
-    for i in range(n):
-        distance = curve[i] - curve[0] - mean
-        total += distance * distance
-    return math.sqrt(total / (n - 1))
-
-
-@compiled
-def projection(curve: Floats, ice: Floats) -> float:
-    """Return the product of the derivatives of a curve's deviation, by its points, with ``ice``."""
-    scale = deviation(curve) * (len(curve) - 1)
-    total = 0.0
-    if scale > 0.0:
-        mean = middle(curve)
-        for i in range(len(curve)):
-            total += (curve[i] - curve[0] - mean) / scale * ice[i]
-    return total
-
-
-@compiled
-def quarter_range(curve: Floats) -> float:
-    """Return a quarter of the range of a curve; 0 without points."""
-    if len(curve) == 0:
-        return 0.0
-    return float(curve.max() - curve.min()) / 4.0
-
-
-@compiled
-def range_projection(curve: Floats, ice: Floats) -> float:
-    """Return the product of the quarter range's derivatives, by the points, with ``ice``."""
-    if len(curve) == 0:
-        return 0.0
-    high, low = curve.argmax(), curve.argmin()
-    return float(ice[high] - ice[low]) / 4.0 if curve[high] > curve[low] else 0.0
-
-
-@compiled
 def are_moderate(numbers: Floats, largest: float) -> bool:
     """Return whether all absolute values are finite and at most ``largest``."""
     for row in range(numbers.shape[0]):
@@ -415,103 +367,3 @@ def are_moderate(numbers: Floats, largest: float) -> bool:
             if not -largest <= numbers[row, c] <= largest:
                 return False
     return True
-
-
-WEIGHT, SQUARES, VALUE, PROJECTION, VARIANCE = range(5)
-"""Columns of a curve's state: the sum of its smoothing's weights and of their squares, its
-importance, and the exponential mean of its projections with its variance."""
-
-
-@compiled
-def move_curves(  # noqa: PLR0917  compiled functions take arrays
-    which: Places,
-    points: Floats,
-    outputs: Floats,
-    largest: float,
-    shown: Places,
-    alpha: float,
-    debias: bool,
-    grid: Floats,
-    effects: Floats,
-    kept: Floats,
-    n: Places,
-    increments: Floats,
-) -> bool:
-    """Move curves towards the ICE curves of observations (iPDP, Algorithm 1, lines 5 to 10).
-
-    ``which`` are the curves that move, one after the other, to their evaluation points, shape
-    (moving, points), and the outputs there, shape (moving · points, classes). Return whether no
-    output is larger than ``largest``; if not, nothing has changed.
-
-    ``shown`` has the classes of each curve that count, then -1. What moves are ``grid`` (curves,
-    points), ``effects`` (curves, points, classes), ``kept`` (curves, 5) and ``n``, how often each
-    has moved. ``increments`` takes the importance of each ICE curve.
-    """
-    if not are_moderate(outputs, largest):
-        return False
-    ice = outputs.reshape((points.shape[0], points.shape[1], outputs.shape[1]))
-    classes = effects.shape[2]
-    per_class = np.empty((3, classes))
-    for i in range(which.shape[0]):
-        curve = which[i]
-        weight, squares = advanced(kept[curve, WEIGHT], kept[curve, SQUARES], alpha)
-        kept[curve, WEIGHT], kept[curve, SQUARES] = weight, squares
-        w = alpha / weight if debias else alpha
-        for k in range(points.shape[1]):
-            grid[curve, k] += w * (points[i, k] - grid[curve, k])
-            for c in range(classes):
-                effects[curve, k, c] += w * (ice[i, k, c] - effects[curve, k, c])
-        m = 0
-        while m < classes and shown[curve, m] >= 0:
-            effect, own = effects[curve, :, shown[curve, m]], ice[i, :, shown[curve, m]]
-            per_class[0, m] = deviation(effect)
-            per_class[1, m] = projection(effect, own)
-            per_class[2, m] = deviation(own)
-            m += 1
-        kept[curve, VALUE] = mean_of(per_class[0, :m])
-        kept[curve, PROJECTION], kept[curve, VARIANCE] = moved(
-            kept[curve, PROJECTION],
-            kept[curve, VARIANCE],
-            alpha / weight,
-            mean_of(per_class[1, :m]),
-        )
-        increments[i] = mean_of(per_class[2, :m])
-        n[curve] += 1
-    return True
-
-
-@compiled
-def move_keyed(  # noqa: PLR0917  compiled functions take arrays
-    rows: Places,
-    ice: Floats,
-    alpha: float,
-    debias: bool,
-    by_range: bool,
-    shown: Places,
-    weights: Floats,
-    effects: Floats,
-) -> tuple[float, float, float]:
-    """Move the means of some keys towards one observation's outputs.
-
-    ``rows`` are the keys' places among the ``effects``, shape (places, classes), and among the sums
-    of the smoothing's ``weights``; ``ice`` has the outputs, shape (keys, classes), and ``shown``
-    the classes that count. Returns the importance of the means, the projection of the outputs, and
-    the importance of the outputs: a quarter of the range with ``by_range``, else the deviation.
-    """
-    for i in range(rows.shape[0]):
-        weights[rows[i]], _ = advanced(weights[rows[i]], 0.0, alpha)
-        w = alpha / weights[rows[i]] if debias else alpha
-        for c in range(ice.shape[1]):
-            effects[rows[i], c] += w * (ice[i, c] - effects[rows[i], c])
-    per_class = np.empty((3, shown.shape[0]))
-    for m in range(shown.shape[0]):
-        effect, own = np.empty((2, rows.shape[0]))
-        for i in range(rows.shape[0]):
-            effect[i], own[i] = effects[rows[i], shown[m]], ice[i, shown[m]]
-        if by_range:
-            per_class[0, m], per_class[2, m] = quarter_range(effect), quarter_range(own)
-            per_class[1, m] = range_projection(effect, own)
-        else:
-            per_class[0, m], per_class[2, m] = deviation(effect), deviation(own)
-            per_class[1, m] = projection(effect, own)
-    return mean_of(per_class[0]), mean_of(per_class[1]), mean_of(per_class[2])

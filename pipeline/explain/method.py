@@ -74,11 +74,16 @@ class Method(ABC):
     players among them, draw the same samples.
 
     The pipeline makes it by its class method ``configured(given, **settings)``, whose arguments are
-    :class:`Given` and the settings of its table. ``needs_label`` says whether it explains the loss,
-    as an :class:`ImportanceMethod` does.
+    :class:`Given` and the settings of its table. ``needs_label`` says whether it needs the label;
+    an :class:`ImportanceMethod` does by default.
     """
 
     needs_label: bool
+
+    @property
+    @abstractmethod
+    def reach(self) -> int:
+        """Observations over which answers depend on each other, as they share samples."""
 
     @abstractmethod
     def prepare(self, encoding: Encoding) -> None:
@@ -127,12 +132,16 @@ class ImportanceMethod(Method):
         or one for each (several observations of one player). ``predictions`` are the outputs on the
         observations themselves, shape (blocks or 1, labels); ``blocks`` are the answers, shape
         (blocks, outputs, labels).
+
+        Each increment depends on its own block, label and prediction only: how many are given at
+        once is arbitrary. A classifier that has learned no class yet gives 0 columns, and ``ys``
+        are None if the method needs no label.
         """
 
 
 def as_grid(axis: Axis) -> Grid:
-    """Return evaluation points as a list."""
-    return axis.tolist() if isinstance(axis, np.ndarray) else list(axis)
+    """Return evaluation points as a list: of categories the same one, until there are others."""
+    return axis.tolist() if isinstance(axis, np.ndarray) else axis
 
 
 def copies(observed: Observed, n: int) -> Floats:

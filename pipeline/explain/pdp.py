@@ -5,6 +5,7 @@ Dynamic Modeling Scenarios".
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -71,6 +72,11 @@ class PDP(Method):
             rng_of=given.rng_of,
         )
 
+    @property
+    def reach(self) -> int:
+        """Twice the observations that determine the evaluation points."""
+        return self.storage.settings.reach
+
     def prepare(self, encoding: Encoding) -> None:
         """Teach the encoding the stored categories."""
         self.storage.prepare(encoding)
@@ -108,7 +114,8 @@ class PDP(Method):
         if isinstance(axes, np.ndarray) or len(set(sizes.tolist())) == 1:
             shape = len(names), len(numbers) // len(names), len(labels)
             return Answers(names, labels, numbers.reshape(shape), axes)
-        blocks = np.split(numbers, np.cumsum(sizes)[:-1])
+        ends = accumulate(sizes.tolist())
+        blocks = [numbers[end - size : end] for size, end in zip(sizes.tolist(), ends, strict=True)]
         return Answers(names, labels, blocks, axes)
 
     def store(self, observed: Observed) -> None:
@@ -232,6 +239,7 @@ class EffectExplainer(Explainer):
             },
             self.alpha,
             debias=self._debias,
+            reach=method.reach,
         )
         if storage.kinds:
             self._effects = effects

@@ -1,36 +1,33 @@
 """Smoothed curves of numeric features: grid points are identified by rank, and smoothed too."""
 
-import math
-
 import numpy as np
 
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels, Table, aligned
-from fluxplain.explain import kernels
+from fluxplain.explain import curve_kernels
 from fluxplain.explain.curve import LARGEST, Grid, check_answers, check_size, shown_labels
-from fluxplain.explain.smoothing import check_alpha
+from fluxplain.explain.curve_estimates import CurveEstimates
+from fluxplain.explain.dependence import DEFAULT_REACH
 
 
-class RankCurves:
+class RankCurves(CurveEstimates):
     """Several curves of one model that move together.
 
-    ``alpha`` smooths the effects and the grid points. ``n`` counts the updates of each curve, and
-    ``increments`` are the importances of the last ICE curve of each.
+    ``alpha`` smooths the effects and the grid points. ``increments`` are the importances of the
+    last ICE curve of each.
 
     References
     ----------
-    iPDP, Algorithm 1, lines 5 to 10; importance after Greenwell, Boehmke, McCarthy (2018), "A
-    Simple and Effective Model-Based Variable Importance Measure".
+    iPDP, Algorithm 1, lines 5 to 10.
     """
 
-    def __init__(self, count: int, alpha: float, *, debias: bool = True) -> None:
-        self.alpha = check_alpha(alpha)
-        self.debias = debias
-        self.n = np.zeros(count, dtype=np.intp)
+    def __init__(
+        self, count: int, alpha: float, *, debias: bool = True, reach: int = DEFAULT_REACH
+    ) -> None:
+        super().__init__(count, alpha, debias=debias, reach=reach)
         self.increments = np.zeros(count)
         self._grid = np.zeros((count, 0))
         self._effects = np.zeros((count, 0, 0))
-        self._kept = np.zeros((count, 5))
         self._labels: Labels = ()
         self._known: list[Labels] = [()] * count
         self._shown: Places = np.zeros((count, 0), dtype=np.intp)
@@ -52,7 +49,7 @@ class RankCurves:
             self._learn(which, labels, size)
             numbers = aligned(answers, self._labels)
         increments = np.empty(len(which))
-        if not kernels.move_curves(
+        if not curve_kernels.move_curves(
             which,
             points,
             numbers,
@@ -60,38 +57,17 @@ class RankCurves:
             self._shown,
             self.alpha,
             self.debias,
+            self.reach,
             self._grid,
             self._effects,
             self._kept,
+            self._followed,
             self.n,
             increments,
         ):
             check_answers(self._labels, answers)
         self.increments[which] = increments
         return increments
-
-    @property
-    def values(self) -> Floats:
-        """The importance of each curve."""
-        return self._kept[:, kernels.VALUE]
-
-    @property
-    def variances(self) -> Floats:
-        """Variance of one observation's contribution to the importance, of each curve."""
-        return self._kept[:, kernels.VARIANCE]
-
-    @property
-    def std_errors(self) -> Floats:
-        """Standard errors of the importances, by the delta method; infinite before an update."""
-        return np.array([self.std_error(curve) for curve in range(len(self.n))])
-
-    def std_error(self, curve: int) -> float:
-        """Return the standard error of one curve's importance."""
-        if not self.n[curve]:
-            return math.inf
-        kept: list[float] = self._kept[curve].tolist()
-        variance = kept[kernels.VARIANCE] * kept[kernels.SQUARES]
-        return math.sqrt(variance) / kept[kernels.WEIGHT]
 
     def grid(self, curve: int) -> Grid:
         """Return the smoothed grid points of one curve; none before its first update."""

@@ -20,6 +20,7 @@ from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded
 from fluxplain.explain.losses import Loss, Target, compiled_loss, losses_on
 from fluxplain.explain.method import Answers, Given, Question, copies
 from fluxplain.explain.players import Features, Players
+from fluxplain.explain.randoms import permuted
 from fluxplain.explain.smoothing import Alpha, OutputMean, check_alphas
 from fluxplain.explain.storage import GeometricReservoir
 
@@ -260,16 +261,3 @@ def changing(players: Players, order: Sequence[int], observed: Observed, stored:
     columns = columns_of(observed.features, players.features)
     places = np.array(order, np.intp)
     return kernels.changing(stored, observed.numbers, columns, players.starts, places)
-
-
-def permuted(n: int, rng: random.Random) -> list[int]:
-    """Return 0 to n - 1 in a random order: ``rng.sample(range(n), n)``, with less overhead."""
-    pool, bits, order = list(range(n)), rng.getrandbits, []
-    for left in range(n, 0, -1):
-        length = left.bit_length()
-        place = bits(length)
-        while place >= left:
-            place = bits(length)
-        order.append(pool[place])
-        pool[place] = pool[left - 1]
-    return order

@@ -11,6 +11,7 @@ from fluxplain.evaluate import Output, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.explain import kernels
+from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH, standard_error
 
 Alpha = float | Sequence[float]
 """One smoothing rate, or several."""
@@ -25,7 +26,8 @@ class ExponentialMeans:
     expectation is short of the truth by ``(1-α)^n`` of it.
 
     ``n`` counts the updates. ``values`` and ``variances`` have the shape (alphas, count). The rates
-    are in (0, 1]; about ``2 / (N + 1)`` for a window of N updates.
+    are in (0, 1]; about ``2 / (N + 1)`` for a window of N updates. ``reach`` is how many updates
+    numbers may depend on each other; see :mod:`~fluxplain.explain.dependence`.
 
     References
     ----------
@@ -39,12 +41,18 @@ class ExponentialMeans:
     ...     means.update(np.array([[v, 0.0]]))
     >>> means.values.round(4).tolist(), means.variances.round(4).tolist()
     ([[2.7143, 0.0]], [[2.2041, 0.0]])
-    >>> means.std_errors.round(4).tolist()
-    [[0.9719, 0.0]]
     """
 
-    def __init__(self, count: int, alphas: Sequence[float], *, debias: bool = True) -> None:
+    def __init__(
+        self,
+        count: int,
+        alphas: Sequence[float],
+        *,
+        debias: bool = True,
+        reach: int = DEFAULT_REACH,
+    ) -> None:
         self.alphas = check_alphas(alphas)
+        self.reach = reach
         self.debias = debias
         self.n = 0
         self._rates = np.array(self.alphas)
@@ -53,33 +61,42 @@ class ExponentialMeans:
         # Σ α(1-α)^(n-s) = 1-(1-α)^n, and Σ (α(1-α)^(n-s))²
         self._weights = np.zeros(shape) if debias else np.ones(shape)
         self._squares = np.zeros(shape)
+        self._followed = np.zeros((*shape, COLUMNS))
 
     def update(self, increments: Floats) -> None:
         """Take the next values of each sequence, shape (times, count)."""
-        self.n += len(increments)
         kernels.smooth(
             increments,
             self._rates,
             self.debias,
+            self.reach,
+            self.n,
             self.values,
             self.variances,
             self._weights,
             self._squares,
+            self._followed,
         )
+        self.n += len(increments)
 
     @property
     def std_errors(self) -> Floats:
-        """Standard errors of the estimates, sqrt(variance · Σ w_s²); infinite before an update."""
+        """Standard errors of the estimates; infinite while too few numbers are known.
+
+        They hold for numbers that depend on each other; see :func:`standard_error`.
+        """
         rows, columns = self.values.shape
         errors = [[self.std_error(row, column) for column in range(columns)] for row in range(rows)]
         return np.array(errors).reshape(rows, columns)
 
     def std_error(self, row: int, column: int) -> float:
         """Return one of the standard errors."""
-        at = row, column
         if not self.n:
             return math.inf
-        return math.sqrt(self.variances.item(at) * self._squares.item(at)) / self._weights.item(at)
+        squares = self._squares.item(row, column) / self._weights.item(row, column) ** 2
+        return standard_error(
+            self._followed[row, column], self.n, self.alphas[row], self.reach, squares
+        )
 
 
 class OutputMean:
@@ -143,7 +160,7 @@ class Estimates(ABC):
 
     @property
     def std_errors(self) -> dict[str, float]:
-        """Name → standard error of the importance; infinite before the first explanation."""
+        """Name → standard error of the importance; infinite while too little is known."""
         return self.numbers("std_errors")
 
     def confidence(self, delta: float) -> dict[str, float]:

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Sequence
 from itertools import product
+from operator import is_
 
 import numpy as np
 
 from fluxplain.evaluate import Label, Table, Value
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid, check_size
+from fluxplain.explain.dependence import DEFAULT_REACH
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import ExponentialMeans
 
@@ -32,16 +34,26 @@ class Surface:
     feature (Greenwell, Boehmke, McCarthy, 2018), over all points of the surface.
     """
 
-    def __init__(self, alpha: float, *, categorical: tuple[bool, ...], debias: bool = True) -> None:
+    def __init__(
+        self,
+        alpha: float,
+        *,
+        categorical: tuple[bool, ...],
+        debias: bool = True,
+        reach: int = DEFAULT_REACH,
+    ) -> None:
         self.alpha = alpha
         self.debias = debias
         self._categorical = categorical
         self._axes: tuple[Grid, ...] = tuple([] for _ in categorical)  # the last points
+        self._has_categories_only = all(categorical)
+        self._keys: list[tuple[Value, ...]] = []  # of the last points
+        self._width = 0  # how many of them a category has at most
         self._grids: list[ExponentialMeans] = []  # smoothed points of numeric features
         self.curves: RankCurves | KeyedCurve[tuple[Value, ...]] = (
-            KeyedCurve(alpha, by_range=len(categorical) == 1, debias=debias)
+            KeyedCurve(alpha, by_range=len(categorical) == 1, debias=debias, reach=reach)
             if any(categorical)
-            else RankCurves(1, alpha, debias=debias)
+            else RankCurves(1, alpha, debias=debias, reach=reach)
         )
 
     def update_table(self, axes: Sequence[Grid], answers: Table) -> float:
@@ -51,7 +63,7 @@ class Surface:
         turn. Raises ``ValueError`` or ``TypeError`` if they or the points do not fit; then nothing
         has changed.
         """
-        numeric = [axis for axis, c in zip(axes, self._categorical, strict=True) if not c]
+        numeric = [] if self._has_categories_only else self._numeric(axes)
         grids = self._grids or [
             ExponentialMeans(len(axis), [self.alpha], debias=self.debias) for axis in numeric
         ]
@@ -63,14 +75,27 @@ class Surface:
             ranks = np.arange(size, dtype=np.float64)[None]
             increment: float = self.curves.move(np.zeros(1, np.intp), ranks, answers).item()
         else:
-            each = list(zip(axes, self._categorical, strict=True))
-            keys = [*product(*[axis if c else range(len(axis)) for axis, c in each])]
-            width = max(size // max(len(axis), 1) for axis, c in each if c)
+            known = self._keys, self._width
+            keys, width = known if self._is_same(axes) else self._keyed(axes, size)
             increment = self.curves.update_table(keys, answers, width=width)
+            self._keys, self._width = keys, width
         for grid, axis in zip(grids, numeric, strict=True):
             grid.update(np.array([axis], np.float64))
         self._grids, self._axes = grids, tuple(axes)
         return increment
+
+    def _numeric(self, axes: Sequence[Grid]) -> list[Grid]:
+        return [axis for axis, c in zip(axes, self._categorical, strict=True) if not c]
+
+    def _keyed(self, axes: Sequence[Grid], size: int) -> tuple[list[tuple[Value, ...]], int]:
+        """Return the key of each point, and how many keys a category has at most."""
+        each = list(zip(axes, self._categorical, strict=True))
+        keys = [*product(*[axis if c else range(len(axis)) for axis, c in each])]
+        return keys, max(size // max(len(axis), 1) for axis, c in each if c)
+
+    def _is_same(self, axes: Sequence[Grid]) -> bool:
+        """Return whether the points are the last ones: storages keep a list until it changes."""
+        return bool(self._keys) and all(map(is_, axes, self._axes))
 
     @property
     def axes(self) -> tuple[Grid, ...]:

@@ -1,6 +1,7 @@
 """Predictions of a leaf: by its majority, or by naive Bayes, as River computes them."""
 
 import math
+import sys
 
 import numpy as np
 
@@ -12,27 +13,29 @@ from fluxplain.forest.state import (
     MEAN,
     MEAN_N,
     SQUARES,
+    Entries,
+    Flags,
     Integers,
     Nodes,
     State,
 )
+from fluxplain.forest.summing import Sum, mixed_total_at, plus, value_of
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
+IS_PRECISE = sys.platform == "linux"
+"""Whether the error of the system's power is known: glibc and musl have the same one."""
 
-@borrowing
-def total(n_classes: int, order: Integers, weight: Floats) -> float:
-    """Return the weight of ``n_classes`` classes, added in their order."""
-    found = 0.0
-    for k in range(n_classes):
-        found += weight[order[k]]
-    return found
+LEAST_PRODUCT = 1e-250
+"""Products below may have errors that no float holds."""
 
 
 @compiled
 def total_of(nodes: Nodes, node: int) -> float:
     """Return a node's weight."""
-    return total(nodes.n_classes[node], nodes.order[node], nodes.weight[node])
+    return mixed_total_at(
+        nodes.n_classes[node], nodes.order[node], nodes.weight[node], nodes.is_integer[node]
+    )
 
 
 @compiled
@@ -47,12 +50,21 @@ def first_best(nodes: Nodes, node: int, shares: Floats) -> int:
 
 
 @borrowing
-def majority(n_classes: int, order: Integers, weight: Floats, shares: Floats) -> None:
+def majority(
+    n_classes: int, order: Integers, weight: Floats, is_integer: Flags, shares: Floats
+) -> None:
     """Fill in the shares of the classes that a node knows, shape (classes,)."""
-    found = total(n_classes, order, weight)
+    found = mixed_total_at(n_classes, order, weight, is_integer)
     scale = 1.0 if found == 0.0 or math.isnan(found) else 1.0 / found
     for k in range(n_classes):
         shares[order[k]] = weight[order[k]] * scale
+
+
+@compiled
+def majority_of(nodes: Nodes, node: int, shares: Floats) -> None:
+    """Fill in the shares of the classes that a node knows, shape (classes,)."""
+    order, is_integer = nodes.order[node], nodes.is_integer[node]
+    majority(nodes.n_classes[node], order, nodes.weight[node], is_integer, shares)
 
 
 @compiled
@@ -69,28 +81,62 @@ def freshen(state: State, node: int) -> None:
         weight = nodes.weight[node, c]
         nodes.prior[node, c] = math.log(weight / whole) if weight > 0.0 else 0.0
         for place in range(leaves.n_observed[leaf]):
-            seen, n = observers.gaussian[leaf, place, c], observers.gaussian[leaf, place, c, MEAN_N]
             terms = observers.terms[leaf, place, c]
+            if state.settings.nominal[leaves.observed[leaf, place]]:
+                terms[0] = weight_in(state.entries, observers.first[leaf, place, c])
+                continue
+            seen, n = observers.gaussian[leaf, place, c], observers.gaussian[leaf, place, c, MEAN_N]
             variance = seen[SQUARES] / (n - 1.0) if n > 1.0 else 0.0
             terms[0] = -2.0 * variance if variance > 0.0 else 0.0
             terms[1] = 0.5 * math.log(variance) if variance > 0.0 else 0.0
+
+
+@compiled
+def weight_in(entries: Entries, first: int) -> float:
+    """Return the weight of a list of categories."""
+    found, entry = Sum(0.0, 0.0, False), first
+    weight, is_integer, following = entries.weight, entries.is_integer, entries.following
+    while entry >= 0:
+        found = plus(found, weight[entry], is_integer[entry])
+        entry = following[entry]
+    return value_of(found)
+
+
+@borrowing
+def square(number: float, two: float) -> float:
+    """Return the square as Python's ``** 2``, the system's power, in half its time.
+
+    A product is what the power returns, unless the exact square is nearly in the middle of two
+    floats: the power's error is below 0.55 of the distance between them. So the product is taken if
+    1.1 times its own error, which Dekker's product gives exactly, does not change it. ``two`` is
+    2.0: as a constant, the compiler would square differently from Python.
+    """
+    product = number * number
+    split = 134217729.0 * number
+    high = split - (split - number)
+    low = number - high
+    error = (high * high - product + 2.0 * high * low) + low * low
+    if IS_PRECISE and product > LEAST_PRODUCT and product + 1.1 * error == product:
+        return product
+    return math.pow(number, two)
 
 
 @borrowing
 def log_density(mean: float, double: float, half_log: float, value: float, two: float) -> float:
     """Return the logarithm of a normal density; NaN where Python's power overflows.
 
-    -inf if there is none, also for NaN, which River leaves out as well. ``double`` is -2 variance,
-    0 without one, ``half_log`` half the variance's logarithm. ``two`` is 2.0: as a constant, the
-    compiler would square differently from Python.
+    -inf if there is none, also where it is NaN, which River leaves out as well. ``double`` is
+    -2 variance, 0 without one, ``half_log`` half the variance's logarithm. ``two`` is 2.0; see
+    :func:`square`.
     """
     distance = value - mean
     if double == 0.0 or math.isnan(distance):
         return -math.inf
-    squared = math.pow(distance, two)
+    squared = square(distance, two)
     if math.isinf(squared) and math.isfinite(distance):
         return math.nan
-    return float(squared / double - HALF_LOG_TAU - half_log)
+    density = float(squared / double - HALF_LOG_TAU - half_log)
+    return -math.inf if math.isnan(density) else density
 
 
 @compiled
@@ -105,21 +151,23 @@ def know_class(state: State, leaf: int, place: int, c: int) -> None:
 
 @borrowing
 def category_term(
-    category: Integers, weight: Floats, following: Integers, first: int, value: float
+    category: Integers,
+    weight: Floats,
+    following: Integers,
+    first: int,
+    together: float,
+    value: float,
 ) -> float:
     """Return the logarithm of a category's share of the weights in a list; 0 without any.
 
-    The arrays are those of the entries, ``first`` is that of the list.
+    The arrays are those of the entries, ``first`` is that of the list, and ``together`` its weight.
     """
-    found, together, entry = -1, 0.0, first
-    while entry >= 0:
-        if category[entry] == value:
-            found = entry
-        together += weight[entry]
+    entry = first
+    while entry >= 0 and category[entry] != value:
         entry = following[entry]
-    if found < 0 or together == 0.0:
+    if entry < 0 or together == 0.0:
         return 0.0
-    share = weight[found] / together
+    share = weight[entry] / together
     return math.log(share) if share > 0.0 else 0.0
 
 
@@ -138,9 +186,9 @@ def vote_of(state: State, node: int, c: int, x: Floats, columns: Integers, learn
         if state.settings.nominal[feature]:
             if learns:
                 know_class(state, leaf, place, c)
-            first = observers.first[leaf, place, c]
+            first, together = observers.first[leaf, place, c], observers.terms[leaf, place, c, 0]
             vote += category_term(
-                entries.category, entries.weight, entries.following, first, x[column]
+                *(entries.category, entries.weight, entries.following, first, together, x[column])
             )
         elif observers.known[leaf, place, c]:
             density = log_density(
@@ -160,11 +208,11 @@ def vote_of(state: State, node: int, c: int, x: Floats, columns: Integers, learn
 @borrowing
 def normalize(n_classes: int, order: Integers, highest: float, shares: Floats) -> None:
     """Turn the logarithms of votes, of which one is the highest, into shares that sum to 1."""
-    together = 0.0
+    found = Sum(0.0, 0.0, False)
     for k in range(n_classes):
         below = shares[order[k]] - highest
-        together += 1.0 if below == 0.0 else math.exp(below)
-    together = highest + math.log(together)
+        found = plus(found, 1.0 if below == 0.0 else math.exp(below), False)
+    together = highest + math.log(value_of(found))
     for k in range(n_classes):
         shares[order[k]] = math.exp(shares[order[k]] - together)
 

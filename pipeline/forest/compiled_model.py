@@ -1,22 +1,23 @@
 """What the compiled models share: numbers for observations, and River's objects where needed."""
 
 import logging
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import deepcopy
+from functools import cache
+from inspect import signature
 from typing import Any, TypeVar
+
+import numpy as np
 
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest import learn
 from fluxplain.forest.names import Layout, UnsupportedError
+from fluxplain.forest.summing import ADDED_TYPES
 from fluxplain.forest.tree_arrays import TreeArrays
 
 log = logging.getLogger("fluxplain.forest")
 
 T = TypeVar("T")
-
-COMPENSATED = (3, 12)
-"""The Python from which ``sum`` adds floats in a way that the arrays do not follow."""
 
 
 class CompiledModel:
@@ -29,6 +30,7 @@ class CompiledModel:
     river: Any = None
     reason: str | None = None
     _made: TreeArrays | None = None
+    _weight_types = ADDED_TYPES
 
     @property
     def _arrays(self) -> TreeArrays:
@@ -40,12 +42,27 @@ class CompiledModel:
         """Return the number of a value; see :class:`AnswersRows`."""
         return -1.0 if self._made is None else self._made.names.known_code(feature, value)
 
+    @property
+    def categorical(self) -> Collection[Any]:
+        """The features that were learned as categorical; see :class:`AnswersRows`."""
+        return () if self._made is None else self._made.names.nominal
+
     def to_river(self) -> Any:
         """Return the model as River's own objects."""
-        return deepcopy(self._as_river())
+        if self.river is not None:
+            return deepcopy(self._as_river())
+        return self._with_trees(deepcopy(self._without_trees()))
 
     def _as_river(self) -> Any:
         """Return River's objects; what is no tree is shared with them."""
+        return self._with_trees(self._without_trees()) if self.river is None else self.river
+
+    def _without_trees(self) -> Any:
+        """Return River's model with all that is no tree."""
+        raise NotImplementedError
+
+    def _with_trees(self, river: Any) -> Any:
+        """Give River's model the trees, and return it."""
         raise NotImplementedError
 
     def _river_tree(self, tree: int) -> Any:
@@ -56,10 +73,18 @@ class CompiledModel:
         self, features: tuple[Any, ...], own: Floats, rows: Floats
     ) -> tuple[list[Any], Floats] | None:
         """Return the classes and their probabilities; see :class:`AnswersRows`."""
-        layout = None if self._made is None else self._made.names.known_layout(features)
+        names = None if self._made is None else self._made.names
+        layout = None if names is None else names.known_layout(features)
+        if layout is None and names is not None and self._arrays.leaves_out_unknown:
+            known = [name in names.features for name in features]
+            layout = names.known_layout(tuple(name for name in features if name in names.features))
+            own, rows = own[known], np.ascontiguousarray(rows[:, known])
         if layout is None:
             return None
-        status, classes, numbers = self._answers(layout, own, rows)
+        try:
+            status, classes, numbers = self._answers(layout, own, rows)
+        except UnsupportedError:
+            return None
         if status != learn.DONE:
             return None
         return [self._arrays.labels[c] for c in classes], numbers
@@ -68,23 +93,48 @@ class CompiledModel:
         """Return DONE or OVERFLOW, the classes, and their probabilities on the rows."""
         raise NotImplementedError
 
-    def _taken(self, encode: Callable[[TreeArrays], T]) -> T | None:
+    def _taken(self, encode: Callable[[Any], T]) -> T | None:
         """Return what the arrays take of an observation; None if River's objects must take it."""
-        if self.river is not None:
+        if self._made is None:
+            self._start_if_new()
+        if self._made is None:
             return None
         try:
-            return encode(self._arrays)
+            return encode(self._made)
         except UnsupportedError as error:
             self._give_up(str(error))
             return None
 
-    def mutate(self, new_attrs: dict[str, Any]) -> None:
-        """Change parameters as River does; its objects go on with them."""
-        if self._made is not None and self.river is None:
-            self._give_up("its parameters were changed")
-        super().mutate(new_attrs)  # type: ignore[misc]
-        if self.river is not None:
-            self.river.mutate(new_attrs)
+    def _start_if_new(self) -> None:
+        """Make the arrays of a model that was not made from River's."""
+        if self._made is None and self.river is None:
+            try:
+                self._start()
+            except UnsupportedError as error:
+                self._give_up(str(error))
+
+    def _start(self) -> None:
+        """Make the arrays; raise ``UnsupportedError`` if they cannot hold the model."""
+        raise NotImplementedError
+
+    def _check_weight(self, weight: float) -> None:
+        """Go on with River's objects if a weight is none that arrays add as River does.
+
+        With others, River raises now and then, or keeps another precision.
+        """
+        is_usual = type(weight) in self._weight_types and weight > 0.0
+        if not is_usual and self.river is None:
+            self._start_if_new()
+            self._give_up(f"a weight is {weight}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; with a changed parameter, River's objects go on."""
+        if name in parameters_of(type(self)) and "_made" in self.__dict__:  # type: ignore[arg-type]
+            if self.river is None and self._made is not None:
+                self._give_up("its parameters were changed")
+            if self.river is not None:
+                setattr(self.river, name, value)
+        super().__setattr__(name, value)
 
     def _give_up(self, reason: str) -> None:
         """Go on with River's objects."""
@@ -113,13 +163,17 @@ class CompiledModel:
                 self._river_tree(tree)._enforce_size_limit()
 
 
-def check_python() -> None:
-    """Raise ``UnsupportedError`` if the arrays do not add as this Python does."""
-    if sys.version_info >= COMPENSATED:
-        raise UnsupportedError("from Python 3.12 on, sum() adds floats in another way")
+@cache
+def parameters_of(kind: type) -> frozenset[str]:
+    """Return the names of a model's parameters."""
+    return frozenset(signature(kind).parameters)
 
 
 def check(status: int) -> None:
     """Raise what River would have raised."""
     if status == learn.OVERFLOW:
         raise OverflowError(34, "Numerical result out of range")
+    if status == learn.DIVISION:
+        raise ZeroDivisionError("float division by zero")
+    if status == learn.MISSING:
+        raise AttributeError("'NoneType' object has no attribute 'items'")

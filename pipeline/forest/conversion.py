@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Callable
-from copy import copy
+from copy import deepcopy
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
-from river import compose, forest, tree
+from river import compose, ensemble, forest, tree
 
+from fluxplain.evaluate.ensemble import EnsembleEvaluator
+from fluxplain.forest.members import with_members
 from fluxplain.forest.names import UnsupportedError
 
 log = logging.getLogger("fluxplain.forest")
@@ -18,6 +20,7 @@ log = logging.getLogger("fluxplain.forest")
 def as_arrays(model: Any) -> Any:
     """Return a model with arrays instead of River's objects, if there are arrays for its class.
 
+    An ensemble without arrays of its own gets members as arrays, if their class has arrays.
     The model itself stays as it is. If its values do not fit into arrays, it is returned, and a
     warning says why.
 
@@ -28,7 +31,7 @@ def as_arrays(model: Any) -> Any:
     >>> type(model["ARFClassifier"]).__module__
     'fluxplain.forest.arf_classifier'
     """
-    return _with_last(model, _converted)
+    return _with_last(model, _as_arrays)
 
 
 def as_river(model: Any) -> Any:
@@ -40,27 +43,55 @@ def as_river(model: Any) -> Any:
     >>> type(as_river(as_arrays(forest.ARFClassifier(seed=1)))).__module__
     'river.forest.adaptive_random_forest'
     """
-    from fluxplain.forest.compiled_model import CompiledModel  # noqa: PLC0415  only where needed
-
-    def convert(each: Any) -> Any:
-        return each.to_river() if isinstance(each, CompiledModel) else each
-
-    return _with_last(model, convert)
+    return _with_last(model, _as_river)
 
 
 KINDS: dict[type, str] = {
     forest.ARFClassifier: "fluxplain.forest.arf_classifier:ARFClassifier",
+    forest.ARFRegressor: "fluxplain.forest.arf_regressor:ARFRegressor",
+    tree.HoeffdingAdaptiveTreeClassifier: (
+        "fluxplain.forest.adaptive_tree_classifier:HoeffdingAdaptiveTreeClassifier"
+    ),
+    tree.HoeffdingAdaptiveTreeRegressor: (
+        "fluxplain.forest.adaptive_tree_regressor:HoeffdingAdaptiveTreeRegressor"
+    ),
     tree.HoeffdingTreeClassifier: "fluxplain.forest.tree_classifier:HoeffdingTreeClassifier",
+    tree.HoeffdingTreeRegressor: "fluxplain.forest.tree_regressor:HoeffdingTreeRegressor",
+    ensemble.BaggingClassifier: "fluxplain.forest.bagging:BaggingClassifier",
+    ensemble.ADWINBaggingClassifier: "fluxplain.forest.bagging:ADWINBaggingClassifier",
+    ensemble.LeveragingBaggingClassifier: "fluxplain.forest.bagging:LeveragingBaggingClassifier",
 }
-"""River's class → ours, which is loaded for such a model only."""
+"""River's class → ours, which is loaded for such a model only.
+
+Those that wrap a ``model`` are for ``HoeffdingTreeClassifier``.
+"""
+
+
+def _has_arrays(model: Any) -> bool:
+    return type(model) in KINDS and type(getattr(model, "model", None)) in {
+        type(None),
+        tree.HoeffdingTreeClassifier,
+    }
+
+
+def _as_arrays(model: Any) -> Any:
+    if _has_arrays(model):
+        return _converted(model)
+    return with_members(model, as_arrays) if EnsembleEvaluator.covers(model) else model
+
+
+def _as_river(model: Any) -> Any:
+    from fluxplain.forest.compiled_model import CompiledModel  # noqa: PLC0415  only where needed
+
+    if isinstance(model, CompiledModel):
+        return model.to_river()
+    return with_members(model, as_river) if EnsembleEvaluator.covers(model) else model
 
 
 def _converted(model: Any) -> Any:
-    if type(model) not in KINDS:
-        return model
-    compile_loops()
+    kind = compiled_kind(KINDS[type(model)])
     try:
-        return resolve_name(KINDS[type(model)]).from_river(model)
+        return kind.from_river(model)
     except UnsupportedError as error:
         log.warning("%s stays River's, which is slower: %s", type(model).__name__, error)
         return model
@@ -74,24 +105,26 @@ def _with_last(model: Any, convert: Callable[[Any], Any]) -> Any:
     changed = convert(model.steps[name])
     if changed is model.steps[name]:
         return model
-    found = copy(model)
-    found.steps = model.steps.copy()
-    found.steps[name] = changed
-    return found
+    # a new pipeline: a copy would go on with the steps that it has planned
+    steps = {**model.steps, name: changed}
+    return compose.Pipeline(
+        *((each, step if step is changed else deepcopy(step)) for each, step in steps.items())
+    )
 
 
 @cache
-def compile_loops() -> None:
-    """Compile what forests and trees call, before an observation has to wait for it.
+def compiled_kind(name: str) -> Any:
+    """Return the class of a name, with all that it calls compiled, before an observation waits.
 
     Numba keeps the result, so it takes long only once on a machine.
     """
     from fluxplain.forest.compiling import announced_compiling  # noqa: PLC0415  Numba loads slowly
 
     with announced_compiling():
-        for name in KINDS.values():
-            model = resolve_name(name)()
-            for a in range(2):
-                model.learn_one({"a": a}, a)
-                model.predict_proba_one({"a": a})
-                model.answer_rows(("a",), np.zeros(1), np.zeros((1, 1)))
+        kind = resolve_name(name)
+        model = kind(**next(kind._unit_test_params()))
+        for a in range(2):
+            model.learn_one({"a": a}, a)
+            getattr(model, "predict_proba_one", model.predict_one)({"a": a})
+            model.answer_rows(("a",), np.zeros(1), np.zeros((1, 1)))
+    return kind

@@ -6,6 +6,7 @@ import numpy as np
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats
+from fluxplain.forest import summing
 from fluxplain.forest.state import Integers
 
 INFO_GAIN, GINI, HELLINGER = range(3)
@@ -33,14 +34,6 @@ def _gini(weights: Floats, count: int, total: float) -> float:
             share = weights[k] / total
             found -= share * share
     return found
-
-
-@compiled
-def _sum(weights: Floats, count: int) -> float:
-    total = 0.0
-    for k in range(count):
-        total += weights[k]
-    return total
 
 
 @compiled
@@ -106,7 +99,7 @@ def merit(
     """
     sums, total, large = np.empty(len(counts)), 0.0, 0
     for i in range(len(counts)):
-        sums[i] = _sum(weights[i], counts[i])
+        sums[i] = summing.total(counts[i], weights[i])
         total += sums[i]
     if criterion == HELLINGER and total == 0.0:
         return RAISES

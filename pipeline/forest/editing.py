@@ -59,8 +59,8 @@ class Editor:
         for category, weight in items:
             entry = self.take(places.ENTRIES)
             entries = self.state.entries
-            entries.category[entry], entries.weight[entry] = category, weight
-            entries.following[entry] = -1
+            entries.category[entry], entries.following[entry] = category, -1
+            entries.weight[entry], entries.is_integer[entry] = weight, type(weight) is int
             if last >= 0:
                 entries.following[last] = entry
             first, last = (entry if first < 0 else first), entry

@@ -11,6 +11,7 @@ from fluxplain.forest.criteria import INFO_GAIN, entropy, merit_range
 from fluxplain.forest.observe import count_class
 from fluxplain.forest.places import (
     add_edge,
+    alternate_of,
     forget_observed,
     free_leaf,
     new_leaf,
@@ -18,6 +19,9 @@ from fluxplain.forest.places import (
 )
 from fluxplain.forest.search import divide_all, divide_at, divide_by, ranked_values, search
 from fluxplain.forest.state import CATEGORIES, LEAF, MAJORITY, NUMERIC, Integers, Kinds, State
+
+RAISES, KEPT, DECIDED = range(3)
+"""What an attempt to split a leaf leads to: River's error, nothing, or another kind of node."""
 
 
 @compiled
@@ -76,7 +80,7 @@ def deactivate(state: State, tree: int, node: int) -> None:
 
 @compiled
 def activate_all(state: State, tree: int, node: int, max_depth: float) -> None:
-    """Let all leaves below a node observe again."""
+    """Let all leaves below a node observe again, with alternate trees below it."""
     nodes, edges = state.nodes, state.edges
     if nodes.kind[node] == LEAF:
         leaf = nodes.leaf[node]
@@ -87,11 +91,17 @@ def activate_all(state: State, tree: int, node: int, max_depth: float) -> None:
     elif nodes.kind[node] == CATEGORIES:
         edge = nodes.below[node, 0]
         while edge >= 0:
-            activate_all(state, tree, edges.node[edge], max_depth)
+            below = edges.node[edge]
+            activate_all(state, tree, below, max_depth)
+            if alternate_of(state, below) >= 0:
+                activate_all(state, tree, alternate_of(state, below), max_depth)
             edge = edges.following[edge]
     else:
-        activate_all(state, tree, nodes.below[node, 0], max_depth)
-        activate_all(state, tree, nodes.below[node, 1], max_depth)
+        for side in range(2):
+            below = nodes.below[node, side]
+            activate_all(state, tree, below, max_depth)
+            if alternate_of(state, below) >= 0:
+                activate_all(state, tree, alternate_of(state, below), max_depth)
 
 
 @compiled
@@ -107,6 +117,19 @@ def fits(state: State, tree: int) -> bool:
 
 
 @compiled
+def stops_growing(state: State, tree: int) -> bool:
+    """Stop the growth of a tree that is near its limit, if it is to stop; return whether it is."""
+    trees = state.trees
+    active, inactive, factor = trees.sizes[tree]
+    size = factor * (active + trees.inactive[tree] * inactive)
+    is_near = trees.inactive[tree] > 0 or size > state.settings.max_bytes
+    if is_near and state.settings.stop_mem_management:
+        trees.grows[tree] = False
+        return True
+    return False
+
+
+@compiled
 def enforce_size(state: State, tree: int) -> None:
     """Do what River does about a tree's size; where leaves must go, only say so.
 
@@ -115,12 +138,9 @@ def enforce_size(state: State, tree: int) -> None:
     Kirkby (2007), Improving Hoeffding Trees.
     """
     trees = state.trees
-    active, inactive, factor = trees.sizes[tree]
-    size = factor * (active + trees.inactive[tree] * inactive)
-    is_near = trees.inactive[tree] > 0 or size > state.settings.max_bytes
-    if is_near and state.settings.stop_mem_management:
-        trees.grows[tree] = False
-    elif not fits(state, tree):
+    if stops_growing(state, tree):
+        return
+    if not fits(state, tree):
         trees.is_large[tree] = True
         state.news.n[1] += 1
     elif trees.inactive[tree] > 0:
@@ -132,7 +152,7 @@ def start_leaf(state: State, depth: int, count: int, order: Integers, weights: F
     """Return a new leaf with the statistics of one side of a split."""
     node = new_leaf(state, depth)
     for k in range(count):
-        count_class(state, node, order[k], weights[k])
+        count_class(state, node, order[k], weights[k], False)
     state.leaves.tried[state.nodes.leaf[node]] = total_of(state.nodes, node)
     return node
 
@@ -183,15 +203,31 @@ def split(state: State, tree: int, node: int, place: int, kind: int, test: float
 
 
 @compiled
-def attempt(state: State, tree: int, node: int) -> bool:
-    """Try to split a leaf; return False where River would raise, or its order is not defined."""
+def attempted(state: State, node: int, decision: int) -> int:
+    """Note a leaf's weight at an attempt to split it, unless that raises; return ``decision``."""
+    if decision != RAISES and state.nodes.kind[node] == LEAF:
+        state.leaves.tried[state.nodes.leaf[node]] = total_of(state.nodes, node)
+    return decision
+
+
+@compiled
+def try_split(state: State, tree: int, node: int) -> int:
+    """Try to split a leaf, and note its weight at the attempt; see :func:`attempt`."""
+    return attempted(state, node, attempt(state, tree, node))
+
+
+@compiled
+def attempt(state: State, tree: int, node: int) -> int:
+    """Try to split a leaf; return RAISES also where River's order is not defined, KEPT or DECIDED.
+
+    What was decided may change the tree's size.
+    """
     if is_pure(state, node):
-        return True
+        return KEPT
     leaves, leaf = state.leaves, state.nodes.leaf[node]
     if is_dominated(state, node, state.settings.max_share_to_split):
         deactivate(state, tree, node)
-        enforce_size(state, tree)
-        return True
+        return DECIDED
     first = 1 if state.settings.merit_preprune else 0
     merits = np.empty(first + leaves.n_observed[leaf])
     kinds, tests = np.empty(len(merits), np.int8), np.empty(len(merits))
@@ -202,23 +238,22 @@ def attempt(state: State, tree: int, node: int) -> bool:
         i = first + place
         merits[i], kinds[i], tests[i] = search(state, leaf, place, before)
         if math.isnan(merits[i]):
-            return False
+            return RAISES
     best, second = last_two(merits)
     if best < 0:
-        return True
+        return KEPT
     if second >= 0:
         bound = hoeffding_bound(state, tree, node)
         is_clear = merits[best] - merits[second] > bound or bound < state.trees.tau[tree]
         if not is_clear:
             if state.settings.remove_poor_attrs and state.settings.prediction == MAJORITY:
                 switch_off(state, leaf, kinds[first:], merits[best] - merits[first:], bound)
-            return True
+            return KEPT
     if kinds[best] == LEAF:
         deactivate(state, tree, node)
     else:
         split(state, tree, node, best - first, kinds[best], tests[best])
-    enforce_size(state, tree)
-    return True
+    return DECIDED
 
 
 @compiled

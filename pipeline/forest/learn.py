@@ -4,16 +4,17 @@ import numpy as np
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.forest.bayes import bayes, first_best, is_bayes, majority, total, total_of
-from fluxplain.forest.grow import attempt, deactivate
+from fluxplain.forest.bayes import bayes, first_best, is_bayes, majority_of, total_of
+from fluxplain.forest.grow import DECIDED, KEPT, RAISES, deactivate, enforce_size, try_split
 from fluxplain.forest.mersenne import Words, poisson
 from fluxplain.forest.observe import choose_features, count_class, see_feature
 from fluxplain.forest.places import add_edge, fill, new_leaf
 from fluxplain.forest.state import ADAPTIVE, CATEGORIES, LEAF, Integers, State
+from fluxplain.forest.summing import total_at
 from fluxplain.forest.walk import common_way, leaf_of, stop_of
 
-DONE, OVERFLOW = range(2)
-"""Whether all went well, or which error River would raise."""
+DONE, OVERFLOW, DIVISION, MISSING = range(4)
+"""Whether all went well, or why River would raise: numbers, or a leaf without statistics."""
 
 NOT_ASKED = -2
 """Instead of the class that a tree predicts."""
@@ -30,7 +31,7 @@ def predict_leaf(
     if is_bayes(settings.prediction, settings.nb_threshold, active, right, weight):
         found = bayes(state, node, x, columns, learns, shares)
         return OVERFLOW if found == 2 else DONE
-    majority(nodes.n_classes[node], nodes.order[node], nodes.weight[node], shares)
+    majority_of(nodes, node, shares)
     return DONE
 
 
@@ -68,7 +69,7 @@ def judge(state: State, node: int, x: Floats, columns: Integers, c: int, w: floa
     """Count which of a leaf's predictions are right; return DONE or OVERFLOW."""
     nodes, correct = state.nodes, state.leaves.correct[state.nodes.leaf[node]]
     shares = np.zeros(nodes.weight.shape[1])
-    majority(nodes.n_classes[node], nodes.order[node], nodes.weight[node], shares)
+    majority_of(nodes, node, shares)
     if nodes.n_classes[node] == 0 or first_best(nodes, node, shares) == c:
         correct[0] += w
     found = bayes(state, node, x, columns, True, shares)
@@ -90,6 +91,7 @@ def learn_leaf(
     ranked: Integers,
     c: int,
     w: float,
+    is_integer: bool,
     words: Words,
 ) -> int:
     """Let a leaf learn an observation; return DONE or OVERFLOW.
@@ -101,18 +103,18 @@ def learn_leaf(
     is_judged = is_active and state.settings.prediction == ADAPTIVE
     if is_judged and judge(state, node, x, columns, c, w) != DONE:
         return OVERFLOW
-    count_class(state, node, c, w)
+    count_class(state, node, c, w, is_integer)
     leaves.is_fresh[leaf] = False
     if not is_active:
         return DONE
     if most < 0:
         for k in range(len(given)):
-            see_feature(state, leaf, given[k], x, columns, c, w)
+            see_feature(state, leaf, given[k], x, columns, c, w, is_integer)
         return DONE
     if leaves.n_chosen[leaf] == 0:
         choose_features(state, leaf, ranked, most, words)
     for k in range(leaves.n_chosen[leaf]):
-        see_feature(state, leaf, leaves.chosen[leaf, k], x, columns, c, w)
+        see_feature(state, leaf, leaves.chosen[leaf, k], x, columns, c, w, is_integer)
     return DONE
 
 
@@ -142,6 +144,7 @@ def learn_tree(
     ranked: Integers,
     c: int,
     w: float,
+    is_integer: bool,
     words: Words,
 ) -> tuple[int, int]:
     """Let a tree learn an observation; return DONE or OVERFLOW, and a leaf to split, or -1."""
@@ -158,7 +161,7 @@ def learn_tree(
     is_leaf = nodes.kind[node] == LEAF
     if not is_leaf:
         node = leaf_below(state, tree, node, x, columns)
-    learned = learn_leaf(state, tree, node, x, columns, given, ranked, c, w, words)
+    learned = learn_leaf(state, tree, node, x, columns, given, ranked, c, w, is_integer, words)
     leaf = nodes.leaf[node]
     if learned != DONE or not is_leaf or not trees.grows[tree] or not state.leaves.is_active[leaf]:
         return learned, -1
@@ -166,10 +169,8 @@ def learn_tree(
         deactivate(state, tree, node)
         return DONE, -1
     seen = total_of(nodes, node)
-    if seen - state.leaves.tried[leaf] >= trees.grace_period[tree]:
-        state.leaves.tried[leaf] = seen
-        return DONE, node
-    return DONE, -1
+    is_due = seen - state.leaves.tried[leaf] >= trees.grace_period[tree]
+    return DONE, node if is_due else -1
 
 
 @compiled
@@ -178,8 +179,11 @@ def split_due(state: State, due: Integers) -> bool:
     for tree in range(len(due)):
         node = due[tree]
         due[tree] = -1
-        if node >= 0 and not attempt(state, tree, node):
+        decision = try_split(state, tree, node) if node >= 0 else KEPT
+        if decision == RAISES:
             return False
+        if decision == DECIDED:
+            enforce_size(state, tree)
     return True
 
 
@@ -212,13 +216,13 @@ def learn_forest(
             return i, OVERFLOW, is_due
         best[i] = best_class(state, tree, shares[i])
         drawn[i] = poisson(words, limit)
-        if drawn[i] == 0:
+        if drawn[i] <= 0:
             continue
         for slot in (backgrounds[i], tree):
             if slot < 0:
                 continue
             learned, due[slot] = learn_tree(
-                state, slot, x, columns, given, ranked, c, float(drawn[i]), words
+                state, slot, x, columns, given, ranked, c, float(drawn[i]), True, words
             )
             if learned != DONE:
                 return i, OVERFLOW, is_due
@@ -247,7 +251,7 @@ def class_order(state: State, mains: Integers, order: Integers) -> int:
 @compiled
 def divide(votes: Floats, order: Integers) -> None:
     """Divide votes by their sum, added in order, if it is positive."""
-    found = total(len(order), order, votes)
+    found = total_at(len(order), order, votes)
     if found > 0.0:
         for c in order:
             votes[c] /= found

@@ -3,9 +3,9 @@
 from typing import Any
 
 from fluxplain.evaluate.compiled import compiled
-from fluxplain.forest.state import CATEGORIES, LEAF, OFF, Integers, State
+from fluxplain.forest.state import CATEGORIES, LEAF, OFF, Integers, Models, State
 
-NODES, LEAVES, EDGES, ENTRIES = range(4)
+NODES, LEAVES, EDGES, ENTRIES, POINTS = range(5)
 """Places in the counts of free places."""
 
 
@@ -48,6 +48,21 @@ def free_entries(state: State, first: int) -> None:
 
 
 @compiled
+def free_points(state: State, first: int) -> None:
+    """Free a point and all below it; among the free places, they wait for their turn."""
+    points, free = state.points, state.free
+    turn = free.n[POINTS]
+    if first >= 0:
+        give_back(free.n, POINTS, free.points, first)
+    while turn < free.n[POINTS]:
+        point = free.points[turn]
+        for below in (points.left[point], points.right[point]):
+            if below >= 0:
+                give_back(free.n, POINTS, free.points, below)
+        turn += 1
+
+
+@compiled
 def forget_observed(state: State, leaf: int) -> None:
     """Empty a leaf's observers; features that are switched off stay so."""
     leaves = state.leaves
@@ -70,6 +85,8 @@ def forget_observer(state: State, leaf: int, place: int) -> None:
     free_entries(state, observers.values[leaf, place, 0])
     fill(observers.values[leaf, place], -1)
     observers.n_classes[leaf, place] = 0
+    free_points(state, observers.point[leaf, place])
+    observers.point[leaf, place] = -1
 
 
 @compiled
@@ -82,6 +99,7 @@ def remove_observer(state: State, leaf: int, place: int) -> None:
         feature = leaves.observed[leaf, i + 1]
         leaves.observed[leaf, i], leaves.place[leaf, feature] = feature, i
         observers.n_classes[leaf, i] = observers.n_classes[leaf, i + 1]
+        observers.point[leaf, i] = observers.point[leaf, i + 1]
         move_up(observers.order[leaf], i)
         move_up(observers.known[leaf], i)
         move_up(observers.first[leaf], i)
@@ -91,6 +109,15 @@ def remove_observer(state: State, leaf: int, place: int) -> None:
             move_up(observers.gaussian[leaf, :, :, kept], i)
     leaves.n_observed[leaf] -= 1
     leaves.is_fresh[leaf] = False
+
+
+@compiled
+def new_model(models: Models, leaf: int, intercept: float) -> None:
+    """Make a leaf's model one that has learned nothing."""
+    fill(models.weight[leaf], 0.0)
+    fill(models.known[leaf], False)
+    fill(models.errors[leaf], 0.0)
+    models.intercept[leaf], models.steps[leaf] = intercept, 0
 
 
 @compiled
@@ -104,6 +131,11 @@ def new_leaf(state: State, depth: int) -> int:
     nodes.n_classes[node] = 0
     fill(nodes.known[node], False)
     fill(nodes.weight[node], 0.0)
+    fill(nodes.moments[node], 0.0)
+    new_model(state.models, leaf, state.settings.intercept)
+    if node < len(state.adaptive.alternate):
+        state.adaptive.alternate[node] = -1
+        fill(state.adaptive.errors[node], 0.0)
     leaves.is_active[leaf] = True
     fill(leaves.correct[leaf], 0.0)
     leaves.tried[leaf] = 0.0
@@ -123,9 +155,19 @@ def free_leaf(state: State, node: int) -> None:
 
 
 @compiled
+def alternate_of(state: State, node: int) -> int:
+    """Return the alternate tree of a node, -1 without one."""
+    alternate = state.adaptive.alternate
+    return int(alternate[node]) if node < len(alternate) else -1
+
+
+@compiled
 def free_tree(state: State, node: int) -> None:
-    """Free a node and all below it."""
-    nodes, edges, free = state.nodes, state.edges, state.free
+    """Free a node, its alternate tree, and all below it."""
+    nodes, edges, free, alternate = state.nodes, state.edges, state.free, alternate_of(state, node)
+    if alternate >= 0:
+        free_tree(state, alternate)
+        state.adaptive.alternate[node] = -1
     if nodes.kind[node] == LEAF:
         free_leaf(state, node)
     elif nodes.kind[node] == CATEGORIES:

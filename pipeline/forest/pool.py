@@ -6,20 +6,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluxplain.forest.state import (
+    Adaptive,
     Edges,
     Entries,
     Free,
     Leaves,
+    Models,
     News,
     Nodes,
     Observers,
+    Points,
     State,
     Trees,
 )
 
 
 class Size(NamedTuple):
-    """How many of each the arrays can hold; ``observed`` is the number of observers a leaf."""
+    """How many of each the arrays can hold.
+
+    ``observed`` is the number of observers a leaf, ``modelled`` that of its model's features.
+    ``watched`` are the nodes of adaptive trees: all, or none.
+    """
 
     trees: int
     nodes: int
@@ -30,6 +37,9 @@ class Size(NamedTuple):
     features: int
     observed: int
     classes: int
+    points: int = 0
+    modelled: int = 0
+    watched: int = 0
 
 
 _SHAPES: dict[type, dict[str, tuple[Any, float, tuple[str, ...]]]] = {
@@ -59,7 +69,9 @@ _SHAPES: dict[type, dict[str, tuple[Any, float, tuple[str, ...]]]] = {
         "order": (np.int64, 0, ("nodes", "classes")),
         "known": (np.bool_, 0, ("nodes", "classes")),
         "weight": (np.float64, 0, ("nodes", "classes")),
+        "is_integer": (np.bool_, 0, ("nodes", "classes")),
         "prior": (np.float64, 0, ("nodes", "classes")),
+        "moments": (np.float64, 0, ("nodes", "two")),
     },
     Edges: {
         "category": (np.int64, 0, ("edges",)),
@@ -86,28 +98,52 @@ _SHAPES: dict[type, dict[str, tuple[Any, float, tuple[str, ...]]]] = {
         "first": (np.int64, -1, ("leaves", "observed", "classes")),
         "last": (np.int64, -1, ("leaves", "observed", "classes")),
         "values": (np.int64, -1, ("leaves", "observed", "two")),
+        "point": (np.int64, -1, ("leaves", "observed")),
     },
     Entries: {
         "category": (np.int64, 0, ("entries",)),
         "weight": (np.float64, 0, ("entries",)),
+        "is_integer": (np.bool_, 0, ("entries",)),
         "following": (np.int64, -1, ("entries",)),
+    },
+    Points: {
+        "value": (np.float64, 0, ("points",)),
+        "moments": (np.float64, 0, ("points", "three")),
+        "left": (np.int64, -1, ("points",)),
+        "right": (np.int64, -1, ("points",)),
+    },
+    Models: {
+        "weight": (np.float64, 0, ("leaves", "modelled")),
+        "known": (np.bool_, 0, ("leaves", "modelled")),
+        "intercept": (np.float64, 0, ("leaves",)),
+        "steps": (np.int64, 0, ("leaves",)),
+        "errors": (np.float64, 0, ("leaves", "two")),
     },
     News: {
         "n": (np.int64, 0, ("two",)),
         "seen": (np.int64, 0, ("news", "four")),
     },
+    Adaptive: {
+        "alternate": (np.int64, -1, ("watched",)),
+        "errors": (np.float64, 0, ("watched", "three")),
+        "counts": (np.int64, 0, ("three",)),
+        "path": (np.int64, -1, ("watched", "two")),
+        "dropped": (np.int64, -1, ("watched",)),
+        "n_dropped": (np.int64, 0, ("one",)),
+    },
     Free: {
-        "n": (np.int64, 0, ("four",)),
+        "n": (np.int64, 0, ("five",)),
         "nodes": (np.int64, 0, ("nodes",)),
         "leaves": (np.int64, 0, ("leaves",)),
         "edges": (np.int64, 0, ("edges",)),
         "entries": (np.int64, 0, ("entries",)),
+        "points": (np.int64, 0, ("points",)),
     },
 }
 
-_FIXED = {"two": 2, "three": 3, "four": 4, "five": 5}
+_FIXED = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 
-PLACES = ("nodes", "leaves", "edges", "entries")
+PLACES = ("nodes", "leaves", "edges", "entries", "points")
 
 
 def empty_state(size: Size) -> State:

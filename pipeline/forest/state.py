@@ -55,7 +55,9 @@ class Nodes(NamedTuple):
     ``test`` is a threshold or the code of a category. ``below`` are the two nodes below a branch
     with two ways; else its first and last edge. ``leaf`` is the place among the leaves.
     ``n_classes`` classes are known, in the order of ``order``; ``known``, ``weight`` and ``prior``,
-    the logarithm of its share, are by class.
+    the logarithm of its share, are by class. Where a weight ``is_integer``, River has an integer,
+    not a float, which ``sum`` adds in another way. For regression, there is one class, which has
+    the weight of all observations, and ``moments`` are their targets' mean and sum of squares.
     """
 
     kind: Kinds
@@ -68,7 +70,9 @@ class Nodes(NamedTuple):
     order: Integers
     known: Flags
     weight: Floats
+    is_integer: Flags
     prior: Floats
+    moments: Floats
 
 
 class Edges(NamedTuple):
@@ -105,8 +109,9 @@ class Observers(NamedTuple):
 
     ``n_classes`` classes are known, in the order of ``order``. ``gaussian`` has what the constants
     above name; ``terms`` has -2 variance, and half its logarithm. Of a categorical feature,
-    ``first`` and ``last`` are entries; ``values`` the first and last entry of the categories in the
-    order in which they came.
+    ``terms`` has the weight, ``first`` and ``last`` are entries; ``values`` the first and last
+    entry of the categories in the order in which they came. ``point`` is the first point, for
+    regression.
     """
 
     n_classes: Integers
@@ -117,14 +122,47 @@ class Observers(NamedTuple):
     first: Integers
     last: Integers
     values: Integers
+    point: Integers
 
 
 class Entries(NamedTuple):
-    """Categories and their weights; ``following`` is the next entry of the same list."""
+    """Categories and their weights; ``following`` is the next entry of the same list.
+
+    Where a weight ``is_integer``, River has an integer; see :class:`Nodes`.
+    """
 
     category: Integers
     weight: Floats
+    is_integer: Flags
     following: Integers
+
+
+class Points(NamedTuple):
+    """For regression: values that a leaf has seen of a feature, and moments of their targets.
+
+    ``moments`` are weight, mean and sum of squares. Values of a numeric feature are a search tree
+    below ``left`` and ``right``, where moments are those of the value and of all on its left.
+    Categories are a list by ``right``.
+    """
+
+    value: Floats
+    moments: Floats
+    left: Integers
+    right: Integers
+
+
+class Models(NamedTuple):
+    """For regression: each leaf's linear model.
+
+    ``known`` says which weights are not missing, ``steps`` how often the model has learned,
+    ``errors`` are River's fading squared errors of the mean and of the model.
+    """
+
+    weight: Floats
+    known: Flags
+    intercept: Floats
+    steps: Integers
+    errors: Floats
 
 
 class News(NamedTuple):
@@ -147,10 +185,39 @@ class Free(NamedTuple):
     leaves: Integers
     edges: Integers
     entries: Integers
+    points: Integers
 
 
-MAJORITY, BAYES, ADAPTIVE = range(3)
-"""How a leaf predicts: by its majority class, by naive Bayes, or by the better of both."""
+SEEN, ERROR, SPREAD = range(3)
+"""What an adaptive tree keeps of a node's errors: how many it has seen, their mean, and the sum of
+squared distances from it."""
+
+GROWN, PRUNED, SWITCHED = range(3)
+"""What an adaptive tree counts of its alternate trees."""
+
+
+class Adaptive(NamedTuple):
+    """Of each node of an adaptive tree: its alternate tree, and its errors.
+
+    River's alternate trees are single leaves: one that splits replaces the main tree. ``alternate``
+    is -1 where there is none. ``counts`` has what the constants above name. The others are of one
+    observation: ``path`` are the branches that it passes, each with its alternate tree, and its
+    leaf; ``dropped`` are the ``n_dropped`` nodes that are no longer in the tree but learn it yet.
+    """
+
+    alternate: Integers
+    errors: Floats
+    counts: Integers
+    path: Integers
+    dropped: Integers
+    n_dropped: Integers
+
+
+MAJORITY, BAYES, ADAPTIVE, MEANS, LINEAR, BETTER = range(6)
+"""How a leaf predicts: by its majority class, by naive Bayes, or by the better of both.
+
+For regression: by the mean of the targets, by a linear model, or by the better of both.
+"""
 
 
 class Settings(NamedTuple):
@@ -162,6 +229,10 @@ class Settings(NamedTuple):
     ``max_bytes`` is the largest size of a tree, and ``period`` the weight after which sizes are
     estimated. ``two`` and ``half`` are 2.0 and 0.5: as constants, the compiler would compute other
     powers than Python.
+
+    For regression: ``least`` is ``min_samples_split``, ``decay`` is ``model_selector_decay``. The
+    rest are parameters of a leaf's model: learning rates, penalty, largest gradient, and first
+    intercept.
     """
 
     prediction: int
@@ -184,6 +255,13 @@ class Settings(NamedTuple):
     period: float
     two: float
     half: float
+    least: float = 0.0
+    decay: float = 0.0
+    rate: float = 0.0
+    intercept_rate: float = 0.0
+    l2: float = 0.0
+    clip: float = 0.0
+    intercept: float = 0.0
 
 
 class State(NamedTuple):
@@ -195,6 +273,9 @@ class State(NamedTuple):
     leaves: Leaves
     observers: Observers
     entries: Entries
+    points: Points
+    models: Models
     news: News
+    adaptive: Adaptive
     free: Free
     settings: Settings

@@ -6,18 +6,23 @@ A tuple of arrays would be passed value by value, which takes minutes to compile
 from collections.abc import Sequence
 from typing import Any
 
+from numba import typeof
 from numba.core import types
 from numba.experimental import structref
 
 from fluxplain.evaluate.compiled import compiled
+from fluxplain.forest.names import UnsupportedError
 from fluxplain.forest.state import (
+    Adaptive,
     Edges,
     Entries,
     Free,
     Leaves,
+    Models,
     News,
     Nodes,
     Observers,
+    Points,
     Settings,
     State,
     Trees,
@@ -43,7 +48,9 @@ def _proxy(name: str, of: type, fields: Sequence[str]) -> Any:
 TreesType, NodesType, EdgesType = map(_type, ("TreesType", "NodesType", "EdgesType"))
 LeavesType, ObserversType = map(_type, ("LeavesType", "ObserversType"))
 EntriesType, NewsType, FreeType = map(_type, ("EntriesType", "NewsType", "FreeType"))
+AdaptiveType = _type("AdaptiveType")
 SettingsType, StateType = map(_type, ("SettingsType", "StateType"))
+PointsType, ModelsType = map(_type, ("PointsType", "ModelsType"))
 
 _Trees = _proxy("_Trees", TreesType, Trees._fields)
 _Nodes = _proxy("_Nodes", NodesType, Nodes._fields)
@@ -51,15 +58,22 @@ _Edges = _proxy("_Edges", EdgesType, Edges._fields)
 _Leaves = _proxy("_Leaves", LeavesType, Leaves._fields)
 _Observers = _proxy("_Observers", ObserversType, Observers._fields)
 _Entries = _proxy("_Entries", EntriesType, Entries._fields)
+_Points = _proxy("_Points", PointsType, Points._fields)
+_Models = _proxy("_Models", ModelsType, Models._fields)
 _News = _proxy("_News", NewsType, News._fields)
+_Adaptive = _proxy("_Adaptive", AdaptiveType, Adaptive._fields)
 _Free = _proxy("_Free", FreeType, Free._fields)
 _Settings = _proxy("_Settings", SettingsType, Settings._fields)
 _State = _proxy("_State", StateType, State._fields)
 
 
+_types: dict[str, Any] = {}
+"""The type of the first pointer: :class:`Direct` calls take no other one."""
+
+
 @compiled
 def _pointer(  # type: ignore[no-untyped-def]
-    trees, nodes, edges, leaves, observers, entries, news, free, settings
+    trees, nodes, edges, leaves, observers, entries, points, models, news, adaptive, free, settings
 ):
     return _State(
         _Trees(*trees),
@@ -68,13 +82,19 @@ def _pointer(  # type: ignore[no-untyped-def]
         _Leaves(*leaves),
         _Observers(*observers),
         _Entries(*entries),
+        _Points(*points),
+        _Models(*models),
         _News(*news),
+        _Adaptive(*adaptive),
         _Free(*free),
         _Settings(*settings),
     )
 
 
 def pointer_to(state: State) -> Any:
-    """Return what compiled loops take for the arrays."""
-    pointer: Any = _pointer
-    return pointer(*state)
+    """Return what compiled loops take for the arrays, always of the same type."""
+    make: Any = _pointer
+    pointer = make(*state)
+    if _types.setdefault("state", typeof(pointer)) != typeof(pointer):
+        raise UnsupportedError("its arrays or parameters have other types than usual")
+    return pointer

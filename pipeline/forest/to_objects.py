@@ -1,14 +1,13 @@
 """Turns the arrays of a classification tree into River's objects."""
 
-from collections.abc import Iterator
-from copy import copy
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from river.proba import Gaussian
-from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, NumericBinaryBranch
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
+from fluxplain.forest.sets import copy_of
 from fluxplain.forest.state import (
     CATEGORIES,
     LEAF,
@@ -26,6 +25,9 @@ from fluxplain.forest.tree_arrays import TreeArrays
 class TreeWriter:
     """Builds River's objects from the arrays; ``river`` is the tree that they belong to."""
 
+    _attributes: Mapping[str, Any] = {}
+    """What else the tree's branches are made with."""
+
     def __init__(self, arrays: TreeArrays, river: Any) -> None:
         self._arrays, self._state, self._river = arrays, arrays.state, river
         self._features = [*arrays.names.features]
@@ -36,7 +38,7 @@ class TreeWriter:
         trees, river = self._state.trees, self._river
         river.grace_period = _whole(trees.grace_period[tree])
         river.delta, river.tau = float(trees.delta[tree]), float(trees.tau[tree])
-        river.classes = {self._classes[c] for c in trees.classes[tree].nonzero()[0]}
+        self._write_classes(tree)
         river._train_weight_seen_by_model = float(trees.weight[tree])
         river._n_active_leaves = int(trees.active[tree])
         river._n_inactive_leaves = int(trees.inactive[tree])
@@ -46,25 +48,46 @@ class TreeWriter:
         river._inactive_leaf_size_estimate = inactive
         river._size_estimate_overhead_fraction = factor
         if trees.root[tree] >= 0:
-            river._root = self._node(int(trees.root[tree]))
+            river._root = self._root(int(trees.root[tree]))
 
-    def _node(self, node: int) -> Any:
-        kind = self._state.nodes.kind[node]
-        if kind == LEAF:
-            return self._leaf(node)
+    def _write_classes(self, tree: int) -> None:
+        known = self._state.trees.classes[tree].nonzero()[0]
+        self._river.classes = {self._classes[c] for c in known}
+
+    def _root(self, root: int) -> Any:
+        """Return River's root: without recursion, since trees can be deep."""
+        order: list[int] = [root]
+        made: dict[int, Any] = {}
+        for node in order:
+            order += self._below(node)
+        for node in reversed(order):
+            below = [made.pop(each) for each in self._below(node)]
+            made[node] = self._node(node, below)
+        return made[root]
+
+    def _node(self, node: int, below: list[Any]) -> Any:
+        return self._branch(node, below) if below else self._leaf(node)
+
+    def _below(self, node: int) -> list[int]:
         nodes = self._state.nodes
+        if nodes.kind[node] == LEAF:
+            return []
+        if nodes.kind[node] == CATEGORIES:
+            return [way for _, way in self._edges(node)]
+        below: list[int] = nodes.below[node].tolist()
+        return below
+
+    def _branch(self, node: int, below: list[Any]) -> Any:
+        nodes, kind = self._state.nodes, self._state.nodes.kind[node]
         depth, stats = int(nodes.depth[node]), self._stats(node)
         name, test = self._features[nodes.feature[node]], nodes.test[node]
+        branch = self._river._branch_selector(kind == NUMERIC, kind == CATEGORIES)
         if kind == CATEGORIES:
-            ways = [*self._edges(node)]
-            values = [self._value(nodes.feature[node], category) for category, _ in ways]
-            below = [self._node(way) for _, way in ways]
-            return NominalMultiwayBranch(stats, name, values, depth, *below)
-        below = [self._node(int(way)) for way in nodes.below[node]]
-        if kind == NUMERIC:
-            return NumericBinaryBranch(stats, name, float(test), depth, *below)
-        value = self._value(nodes.feature[node], int(test))
-        return NominalBinaryBranch(stats, name, value, depth, *below)
+            values = [self._value(nodes.feature[node], each) for each, _ in self._edges(node)]
+            return branch(stats, name, values, depth, *below, **self._attributes)
+        is_number, feature = kind == NUMERIC, nodes.feature[node]
+        value = float(test) if is_number else self._value(feature, int(test))
+        return branch(stats, name, value, depth, *below, **self._attributes)
 
     def _edges(self, node: int) -> Iterator[tuple[int, int]]:
         edges, edge = self._state.edges, int(self._state.nodes.below[node, 0])
@@ -75,10 +98,13 @@ class TreeWriter:
     def _value(self, feature: int, category: int) -> Any:
         return self._arrays.names.value(int(feature), category)
 
-    def _stats(self, node: int) -> dict[Any, float]:
+    def _stats(self, node: int) -> Any:
         nodes = self._state.nodes
         order = nodes.order[node, : nodes.n_classes[node]].tolist()
-        return {self._classes[c]: float(nodes.weight[node, c]) for c in order}
+        return {
+            self._classes[c]: _number(nodes.weight[node, c], nodes.is_integer[node, c])
+            for c in order
+        }
 
     def _leaf(self, node: int) -> Any:
         leaf = self._river._new_leaf(self._stats(node))
@@ -112,9 +138,9 @@ class TreeWriter:
             found._att_dist_per_class[self._classes[c]] = {
                 self._value(feature, category): weight for category, weight in self._entries(first)
             }
-        found._att_values = copy(self._arrays.sets[leaf, feature])
-        found._total_weight_observed = sum(
-            weight for each in found._att_dist_per_class.values() for weight in each.values()
+        found._att_values = copy_of(self._arrays.sets[leaf, feature])
+        found._total_weight_observed = float(
+            sum(weight for each in found._att_dist_per_class.values() for weight in each.values())
         )
         return found
 
@@ -131,8 +157,13 @@ class TreeWriter:
     def _entries(self, first: int) -> Iterator[tuple[int, float]]:
         entries, entry = self._state.entries, first
         while entry >= 0:
-            yield int(entries.category[entry]), float(entries.weight[entry])
+            weight = _number(entries.weight[entry], entries.is_integer[entry])
+            yield int(entries.category[entry]), weight
             entry = int(entries.following[entry])
+
+
+def _number(weight: float, is_integer: bool) -> float:
+    return int(weight) if is_integer else float(weight)
 
 
 def _whole(number: float) -> float:

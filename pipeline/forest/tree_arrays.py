@@ -1,27 +1,20 @@
 """A model's trees: their arrays, names and random numbers, and what is done with all of them."""
 
-import sys
 from collections.abc import Mapping
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
-from river.tree.splitter import GaussianSplitter
 
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest import learn, places
-from fluxplain.forest.criteria import GINI, HELLINGER, INFO_GAIN
 from fluxplain.forest.mersenne import Words
-from fluxplain.forest.names import Layout, Names, UnsupportedError, ranks_of
+from fluxplain.forest.names import Layout, Names, UnsupportedError
+from fluxplain.forest.parameters import settings_of
+from fluxplain.forest.places import NODES
 from fluxplain.forest.pool import PLACES, Size, empty_state, grown, with_caches, without_caches
-from fluxplain.forest.state import ADAPTIVE, BAYES, MAJORITY, Flags, Integers, Settings, State
+from fluxplain.forest.state import Integers, Settings, State
 from fluxplain.forest.structs import pointer_to
-
-_PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
-
-DEFAULT_SPLITS: int = GaussianSplitter().n_splits
-
-_CRITERIA = {"info_gain": INFO_GAIN, "gini": GINI, "hellinger": HELLINGER}
-
 
 _NOT_KEPT = frozenset({"pointer", "_sorted", "_last", "_room_for"})
 """Attributes that are made again."""
@@ -42,18 +35,27 @@ class TreeArrays:
     """
 
     def __init__(self, parameters: Mapping[str, Any], *, n_trees: int, words: Words) -> None:
+        if not 0.0 < parameters["delta"] <= 1.0:
+            raise UnsupportedError(f"delta is {parameters['delta']}")
         self.parameters = dict(parameters)
         self.names = Names(
             parameters["nominal_attributes"], needs_names=parameters["remove_poor_attrs"]
         )
         self.words = words
-        self.size = Size(n_trees, 64, 64, 16, 16, 16, 1, 1, 2)
+        self.size = self._first_size(n_trees)
         self._put(empty_state(self.size)._replace(settings=self._settings()))
         self.sets: dict[tuple[int, int], set[Any]] = {}
         self.labels: list[Any] = []
         self._known = 0
-        self._needs = (0, 0, 0, 0)
+        self._needs = (0, 0, 0, 0, 0)
         self._start_caches()
+
+    def _first_size(self, n_trees: int) -> Size:
+        return Size(n_trees, 64, 64, 16, 16, 16, 1, 1, 2, watched=self._first_watched())
+
+    def _first_watched(self) -> int:
+        """Return how many nodes an adaptive tree has room for; 0 for other trees."""
+        return 64 if "drift_detector" in self.parameters else 0
 
     def _start_caches(self) -> None:
         self._sorted: dict[bytes, list[int]] = {}
@@ -61,41 +63,7 @@ class TreeArrays:
         self._room_for = 0
 
     def _settings(self) -> Settings:
-        given, classes = self.parameters, self.names.classes
-        most = max((len(each) for each in self.names.categories if each is not None), default=0)
-        category_ranks = np.zeros((self.size.features, max(most, 1)), dtype=np.int64)
-        for feature, categories in enumerate(self.names.categories):
-            if categories:
-                category_ranks[feature] = ranks_of(categories, category_ranks.shape[1])
-        return Settings(
-            prediction=_PREDICTIONS[given["leaf_prediction"]],
-            criterion=_CRITERIA[given["split_criterion"]],
-            nb_threshold=float(given["nb_threshold"]),
-            max_depth=float(
-                sys.getrecursionlimit() - 20 if given["max_depth"] is None else given["max_depth"]
-            ),
-            n_splits=_splits(given["splitter"]),
-            binary_split=given["binary_split"],
-            merit_preprune=given["merit_preprune"],
-            remove_poor_attrs=given["remove_poor_attrs"],
-            stop_mem_management=given["stop_mem_management"],
-            min_branch_fraction=float(given["min_branch_fraction"]),
-            max_share_to_split=float(given["max_share_to_split"]),
-            zero=classes.get(0, -1),
-            one=classes.get(1, -1),
-            ranks=ranks_of(classes, self.size.classes),
-            category_ranks=category_ranks,
-            nominal=self._nominal(),
-            max_bytes=given["max_size"] * 2.0**20,
-            period=_period(given["memory_estimate_period"]),
-            two=2.0,
-            half=0.5,
-        )
-
-    def _nominal(self) -> Flags:
-        nominal = np.zeros(self.size.features, np.bool_)
-        nominal[: len(self.names.categories)] = [each is not None for each in self.names.categories]
-        return nominal
+        return settings_of(self.parameters, self.names, self.size)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
@@ -105,13 +73,19 @@ class TreeArrays:
         self.__dict__.update(state)
         self._start_caches()
         self._put(with_caches(self.state))
+        for leaf, feature in self.sets:  # a set that was read again can have another order
+            self._order_values(leaf, feature)
 
     def encode(self, x: Mapping[Any, Any], *, learns: bool = False) -> tuple[Floats, Layout]:
         """Return an observation as numbers, and the places of its features."""
-        names, values = self.names, tuple(x.values())
-        layout = names.layout(x)
-        if layout is self._last.layout and values == self._last.values:
-            return self._last.row, layout  # a model is asked about what it learns then
+        names, features, values, last = self.names, tuple(x), tuple(x.values()), self._last
+        layout = names.layouts.get(features)
+        if layout is None:
+            if not learns and not names.knows(x):
+                return self._encode_known(x)
+            layout = names.new_layout(features, x)
+        if layout is last.layout and all(map(is_, values, last.values)):
+            return last.row, layout  # a model is asked about what it learns then
         row = names.row(values, layout, learns=learns)
         if layout.is_numeric:
             self._last = _Last(layout, values, row)
@@ -119,16 +93,27 @@ class TreeArrays:
             self.make_room()
         return row, layout
 
+    leaves_out_unknown = True
+    """Whether features that were never learned do not matter for predictions, whatever they are."""
+
+    def _encode_known(self, x: Mapping[Any, Any]) -> tuple[Floats, Layout]:
+        """Encode an observation without features that were never learned: no tree tests them."""
+        return self.encode({name: x[name] for name in x if name in self.names.features})
+
     def encode_labelled(self, x: Mapping[Any, Any], y: Any) -> tuple[Floats, Layout, int]:
         """Return an observation as numbers, and its class, with room for what it can add."""
         row, layout = self.encode(x, learns=True)
         c = self.names.label(y)
         if self.names.n_known != self._known:
             self.make_room()
+        self.take_room()
+        return row, layout, c
+
+    def take_room(self) -> None:
+        """Make room for what a leaf of each tree can add when it learns an observation."""
         self._room_for -= 1
         if self._room_for < 0:
             self._reserve()
-        return row, layout, c
 
     def _reserve(self) -> None:
         """Make room for an observation, and count for how many there is room."""
@@ -145,10 +130,12 @@ class TreeArrays:
     def classes_of(self, tree: int) -> list[int]:
         """Return the classes that a tree has learned, sorted by their labels."""
         learned = self.state.trees.classes[tree].tobytes()
-        if learned not in self._sorted:
+        found = self._sorted.get(learned)
+        if found is None:
             known = self.state.trees.classes[tree].nonzero()[0].tolist()
-            self._sorted[learned] = sorted(known, key=self.state.settings.ranks.__getitem__)
-        return self._sorted[learned]
+            found = sorted(known, key=self.state.settings.ranks.__getitem__)
+            self._sorted[learned] = found
+        return found
 
     def scratch(self) -> tuple[Floats, Integers]:
         """Return room for votes and the order of classes."""
@@ -177,6 +164,22 @@ class TreeArrays:
             looks = self.state.news.n[1]
         return bool(looks)
 
+    def path(self, n: int) -> list[list[int]]:
+        """Return the path of an observation: ``n`` branches and a leaf; see :class:`Adaptive`."""
+        return self.state.adaptive.path[: n + 1].tolist()  # type: ignore[no-any-return]
+
+    def most_nodes(self) -> int:
+        """Return how many nodes there may be after the next observation.
+
+        An adaptive tree can split the leaf that it reaches, and an alternate tree at each branch.
+        """
+        leaves = int(self.state.nodes.depth.max()) + 2
+        return int(self.size.nodes - self.state.free.n[NODES]) + leaves * self._needs[NODES]
+
+    def forget_looks(self) -> None:
+        """Look at no size, since River has raised before it would."""
+        self.state.trees.to_measure[:], self.state.news.n[1] = False, 0
+
     def make_room(self) -> None:
         """Enlarge the arrays for new names."""
         names, size, trees = self.names, self.size, self.size.trees
@@ -196,11 +199,11 @@ class TreeArrays:
         ways = max(2, *counts, 2) + 1
         observers = trees * self.size.observed if counts else 0
         # what one observation can add
-        self._needs = trees * ways, trees * ways, trees * ways, 2 * observers
+        self._needs = trees * ways, trees * ways, trees * ways, 2 * observers, 0
         self._room_for = 0
 
     def reserve(self, which: int, need: int) -> None:
-        """Enlarge the arrays if less than ``need`` nodes, leaves, edges or entries are free."""
+        """Enlarge the arrays if less than ``need`` places of a kind are free; see PLACES."""
         if self.state.free.n[which] < need:
             name = PLACES[which]
             had = getattr(self.size, name)
@@ -215,17 +218,20 @@ class TreeArrays:
         for leaf, feature, category, is_first in news.seen[: int(news.n[0])].tolist():
             if is_first:
                 self.sets[leaf, feature] = set()
-            values = self.sets[leaf, feature]
-            values.add(self.names.value(feature, category))
-            place = int(self.state.leaves.place[leaf, feature])
-            if place < 0:  # the leaf observes no longer
-                continue
-            entries = self.state.entries
-            entry = int(self.state.observers.values[leaf, place, 0])
-            for value in values:
-                entries.category[entry] = self.names.code(feature, value)
-                entry = int(entries.following[entry])
+            self.sets[leaf, feature].add(self.names.value(feature, category))
+            self._order_values(leaf, feature)
         news.n[0] = 0
+
+    def _order_values(self, leaf: int, feature: int) -> None:
+        """Give the categories that a leaf has seen the order of their set."""
+        place = int(self.state.leaves.place[leaf, feature])
+        if place < 0:  # the leaf observes no longer
+            return
+        entries = self.state.entries
+        entry = int(self.state.observers.values[leaf, place, 0])
+        for value in self.sets[leaf, feature]:
+            entries.category[entry] = self.names.code(feature, value)
+            entry = int(entries.following[entry])
 
     def _put(self, state: State) -> None:
         self.state, self.pointer = state, pointer_to(state)
@@ -235,6 +241,8 @@ class TreeArrays:
         return features if chosen is None else min(features, chosen)
 
     def _resize(self, size: Size) -> None:
+        if size.watched:
+            size = size._replace(watched=size.nodes)
         if size != self.size:
             self._put(grown(self.state, self.size, size))
             self.size = size
@@ -249,10 +257,11 @@ class TreeArrays:
         trees.delta[tree], trees.tau[tree] = parameters["delta"], parameters["tau"]
         trees.features[tree] = parameters.get("max_features", -1)
         trees.sizes[tree] = 0.0, 0.0, 1.0
-        trees.to_measure[tree] = trees.is_large[tree] = False
 
     def drop_tree(self, tree: int) -> None:
-        """Free the places of a tree."""
+        """Free the places of a tree, whose size is not looked at."""
+        trees = self.state.trees
+        trees.to_measure[tree] = trees.is_large[tree] = False
         root = int(self.state.trees.root[tree])
         if root >= 0:
             places.free_tree(self.pointer, root)
@@ -263,20 +272,3 @@ def _enlarged(size: int, wanted: int) -> int:
     while size < wanted:
         size *= 2
     return size
-
-
-def _period(weight: float) -> float:
-    """Return after which weight sizes are estimated, or raise ``UnsupportedError``."""
-    if not weight > 0:
-        raise UnsupportedError(f"memory_estimate_period is {weight}")
-    return float(weight)
-
-
-def _splits(splitter: Any) -> int:
-    """Return how many thresholds a splitter tries; raise ``UnsupportedError`` for another one."""
-    if splitter is None:
-        return DEFAULT_SPLITS
-    if type(splitter) is not GaussianSplitter:
-        raise UnsupportedError(f"its splitter is a {type(splitter).__name__}")
-    n_splits: int = splitter.n_splits
-    return n_splits

@@ -7,7 +7,8 @@ import numpy as np
 from fluxplain.evaluate.compiled import borrowing, compiled
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest.bayes import total_of
-from fluxplain.forest.state import CATEGORIES, LEAF, NUMERIC, Integers, Kinds, State
+from fluxplain.forest.state import CATEGORIES, LEAF, NUMERIC, Integers, Kinds, Nodes, State
+from fluxplain.forest.summing import Sum, plus, value_of
 
 
 class Ways(NamedTuple):
@@ -56,21 +57,30 @@ def way(state: State, node: int, x: Floats, columns: Integers) -> int:
 
 
 @compiled
-def weight_below(state: State, node: int) -> float:
-    """Return the weight in all leaves below a node, added as River adds it."""
+def has_integers(nodes: Nodes, node: int) -> bool:
+    """Return whether all weights of a leaf are integers in River."""
+    known = nodes.order[node, : nodes.n_classes[node]]
+    return bool(np.all(nodes.is_integer[node][known]))
+
+
+@compiled
+def weight_below(state: State, node: int) -> tuple[float, bool]:
+    """Return the weight in all leaves below a node, and whether River has an integer for it."""
     nodes, edges = state.nodes, state.edges
     if nodes.kind[node] == LEAF:
-        return total_of(nodes, node)
-    total = 0.0
+        return total_of(nodes, node), has_integers(nodes, node)
+    found = Sum(0.0, 0.0, False)
     if nodes.kind[node] == CATEGORIES:
         edge = nodes.below[node, 0]
         while edge >= 0:
-            total += weight_below(state, edges.node[edge])
+            weight, is_integer = weight_below(state, edges.node[edge])
+            found = plus(found, weight, is_integer)
             edge = edges.following[edge]
     else:
-        total += weight_below(state, nodes.below[node, 0])
-        total += weight_below(state, nodes.below[node, 1])
-    return total
+        for below in nodes.below[node]:
+            weight, is_integer = weight_below(state, below)
+            found = plus(found, weight, is_integer)
+    return value_of(found), not found.is_float
 
 
 @compiled
@@ -79,11 +89,11 @@ def common_way(state: State, node: int) -> int:
     nodes, edges = state.nodes, state.edges
     if nodes.kind[node] != CATEGORIES:
         left, right = nodes.below[node, 0], nodes.below[node, 1]
-        is_right = weight_below(state, left) < weight_below(state, right)
+        is_right = weight_below(state, left)[0] < weight_below(state, right)[0]
         return int(right if is_right else left)
     best, most, edge = -1, -np.inf, nodes.below[node, 0]
     while edge >= 0:
-        weight = weight_below(state, edges.node[edge])
+        weight, _ = weight_below(state, edges.node[edge])
         if best < 0 or weight > most:
             best, most = edges.node[edge], weight
         edge = edges.following[edge]

@@ -59,6 +59,9 @@ class Driver(Protocol):
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
         """Commit the next offset of each partition; False to try again."""
 
+    def has_more(self) -> bool:
+        """Return whether other deliveries wait."""
+
     def log_end(self, tp: TopicPartition) -> int | None:
         """Return the end of the log as of the last fetch; None before it."""
 

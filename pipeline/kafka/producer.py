@@ -115,7 +115,7 @@ class RecordProducer:
         self.serve()  # raises earlier failures before anything else is sent
         tp = TopicPartition(topic, self._partition(topic, key, partition))
         message = _Held(tp, value, key, headers)
-        if not self.waiting:
+        if not len(self._producer) and not self.waiting:  # the first is faster
             self._moved_at = time.monotonic()
         while not self._put(message):
             self._serve(self._producer.poll, 0.1)

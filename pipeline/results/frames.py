@@ -18,7 +18,7 @@ _DEFAULTS: dict[str, Any] = {
     "ts": None,
     "alpha": 0.0,
     "updates": 0,
-    "std_error": 0.0,
+    "std_error": None,
     "increments": [],
 }
 """Defaults of columns that a handmade frame of explanations may lack."""

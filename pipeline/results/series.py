@@ -1,5 +1,6 @@
 """An explanation over time in bounded memory: older points are kept at coarser spacing."""
 
+import math
 from array import array
 from bisect import bisect_left, bisect_right
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -26,7 +27,7 @@ class Thinning:
 
 
 class Points(NamedTuple):
-    """Columns of some points of a series."""
+    """Columns of some points of a series; NaN where the standard error is not known."""
 
     seq: npt.NDArray[np.int64]
     value: npt.NDArray[np.float64]
@@ -38,7 +39,7 @@ class Estimate(NamedTuple):
 
     seq: int
     value: float
-    std_error: float
+    std_error: float | None
 
 
 class Series:
@@ -76,15 +77,22 @@ class Series:
         return self._versions[-1] if self._versions else -1
 
     def add(
-        self, seq: int, value: float, std_error: float, *, version: int = 0, most: int = MAX_POINTS
+        self,
+        seq: int,
+        value: float,
+        std_error: float | None,
+        *,
+        version: int = 0,
+        most: int = MAX_POINTS,
     ) -> None:
         """Append a point; drop every other one if there are more than ``most``."""
         if self._last_is_extra:
             for column in self._columns:
                 del column[-1]
-        self._append(seq, version, value, std_error)
+        self._append(seq, version, value, math.nan if std_error is None else std_error)
         self._last_is_extra = not self._thinning.keeps_next()
-        self.peak = max(self.peak, abs(value) - 2.0 * std_error)
+        if std_error is not None:
+            self.peak = max(self.peak, abs(value) - 2.0 * std_error)
         self.trim(most)
 
     def trim(self, most: int) -> None:
@@ -135,7 +143,7 @@ class Series:
 
     def _at(self, i: int) -> Estimate:
         seq, _, value, std_error = (column[i] for column in self._columns)
-        return Estimate(seq, value, std_error)
+        return Estimate(seq, value, None if math.isnan(std_error) else std_error)
 
     def _thinned(self, begin: int, end: int, most: int) -> Points:
         """Return every n-th point, counted back from the newest, which is always included."""

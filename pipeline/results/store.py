@@ -277,7 +277,8 @@ def _is_fit(record: Prediction | Explanation | Change) -> bool:
     names: tuple[str | None, ...] = (record.stream,)
     numbers: tuple[float, ...] = ()
     if isinstance(record, Explanation):
-        names, numbers = (record.stream, record.feature), (record.value, record.std_error)
+        names = record.stream, record.feature
+        numbers = record.value, record.std_error or 0.0
     elif isinstance(record, Change):
         names = (record.stream, record.feature, record.id, record.incident)
     return (

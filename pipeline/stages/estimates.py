@@ -55,8 +55,9 @@ class Pending:
 class FeatureState:
     """The estimates of one feature, group or pair of one stream.
 
-    Each of the smoothing rates ``alphas`` smooths the same increments. ``categorical`` says whether
-    the feature is categorical, or each one of a pair; ``ice`` is the number of ICE curves to keep.
+    Each of the smoothing rates ``alphas`` smooths the same increments. ``reaches`` are how many
+    updates those of each method may depend on each other. ``categorical`` says whether the feature
+    is categorical, or each one of a pair; ``ice`` is the number of ICE curves to keep.
     ``chain`` holds the seqs taken, ``silent`` counts observations since the last explanation.
     """
 
@@ -66,10 +67,11 @@ class FeatureState:
         methods: Sequence[Method],
         alphas: Sequence[float],
         *,
+        reaches: Mapping[Method, int],
         categorical: tuple[bool, ...],
         ice: int,
     ) -> None:
-        self._name, self._alphas = name, alphas
+        self._name, self._alphas, self._reaches = name, alphas, reaches
         self._categorical = categorical
         self._kept = ice if len(categorical) == 1 else 0
         self._model_version: str | None = None
@@ -90,11 +92,15 @@ class FeatureState:
         """Add estimates for methods that have none yet."""
         for method in self.pending:
             if not METHODS[method].is_curve:
-                self.means.setdefault(method, ExponentialMeans(1, self._alphas))
+                self.means.setdefault(method, self._new_means(method))
             elif not self.effects:
                 kinds = {self._name: self._categorical}
-                self.effects = [Effects(kinds, alpha) for alpha in self._alphas]
+                reach = self._reaches[method]
+                self.effects = [Effects(kinds, alpha, reach=reach) for alpha in self._alphas]
                 self.ice = IceCurves(self._kept) if self._kept else None
+
+    def _new_means(self, method: Method) -> ExponentialMeans:
+        return ExponentialMeans(1, self._alphas, reach=self._reaches[method])
 
     def restart(self, methods: Sequence[Method]) -> None:
         """Begin another stream with the estimates so far; new methods begin from scratch."""
@@ -264,19 +270,22 @@ class FeatureState:
         """Return the explanation's fields for the smoothing rate at index ``place``."""
         if method in self.means:
             means = self.means[method]
-            error = means.std_error(place, 0) if means.n else 0.0
-            value = means.values.item(place, 0)
-            return {"updates": means.n, "value": value, "std_error": error}
+            value, error = means.values.item(place, 0), means.std_error(place, 0)
+            return {"updates": means.n, "value": value, "std_error": _known(error)}
         n, value, std_error, axes, effect = self.effects[place].smoothed(self._name)
         by_class = effect if isinstance(effect, dict) else None
         return {
             "updates": n,
             "value": value,
-            "std_error": std_error if n else 0.0,
+            "std_error": _known(std_error),
             "effect": effect if by_class is None else list(by_class.values()),
             "classes": None if by_class is None else list(by_class),
             **dict(zip(("grid", "second_grid"), axes, strict=False)),
         }
+
+
+def _known(std_error: float) -> float | None:
+    return std_error if math.isfinite(std_error) else None
 
 
 Errors = dict[int, Exception]

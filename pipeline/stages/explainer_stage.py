@@ -22,6 +22,7 @@ from fluxplain.schemas.record import MAX_RECORD_BYTES
 from fluxplain.stages.chain import Sight
 from fluxplain.stages.estimates import FeatureState, Pending
 from fluxplain.stages.limits import MAX_RUN, NUMBER_BYTES, check_length, check_order
+from fluxplain.stages.method_code import reach_of
 from fluxplain.stages.stage import Message
 from fluxplain.stages.streams import KeyedStage
 
@@ -53,6 +54,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
         self._ice = config.explain.of("ipdp").ice
         self._loss = config.loss()
         self._alphas = config.explain.alphas
+        self._reaches = {method: reach_of(method, config) for method in config.explain.methods}
         self._emit_every = config.explain.emit_every
         self._silence = max(SILENCE, self._emit_every)
         self._methods = {name: config.methods_of(name) for name in config.explained}
@@ -144,6 +146,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
             feature,
             self._methods[feature],
             self._alphas,
+            reaches=self._reaches,
             categorical=self._categorical[feature],
             ice=self._ice,
         )

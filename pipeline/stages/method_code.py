@@ -1,5 +1,6 @@
 """Loads the code of a method, and makes the method from the settings."""
 
+import random
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from pkgutil import resolve_name
@@ -30,6 +31,11 @@ def make_method(method: Method, config: Config, asked: Collection[str], rng_of: 
     )
     made: Asks = _code(method).configured(given, **config.explain.of(method).model_dump())
     return made
+
+
+def reach_of(method: Method, config: Config) -> int:
+    """Return over how many observations a method's answers depend on each other."""
+    return make_method(method, config, (), random.Random).reach
 
 
 def increments_of(method: Method) -> Increments:

@@ -28,9 +28,9 @@ from tests.kit.streams import observations
 pytestmark = pytest.mark.kafka
 
 
-def delete_records(config: Config, topic: str, below: int, partition: int = 0) -> None:
+def delete_records(config: Config, topic: str, below: int) -> None:
     """Delete the records below an offset, as retention does."""
-    place = TopicPartition(config.topic(topic), partition, below)
+    place = TopicPartition(config.topic(topic), 0, below)
     client = AdminClient(client_settings(config))  # its answers come as long as it is there
     for future in client.delete_records([place]).values():
         future.result(timeout=30)

@@ -37,10 +37,6 @@ OWN: dict[str, Any] = {
 }
 
 
-def values_of(partition: int) -> list[bytes]:
-    return with_hostile(observations(90, seed=partition))
-
-
 def all_have_partitions(workers: Workers) -> bool:
     """Return whether every worker of every role has had a share."""
     return {start.pid for start in workers.starts(*ROLES)} >= {*workers.running().values()}
@@ -52,7 +48,7 @@ def test_every_stream_is_as_its_reference_also_with_settings_of_its_own(
 ) -> None:
     many = {**topics(prefix), "features_partitions": PARTITIONS}
     configure(model=BAYES, streams=OWN, topics=many)
-    values = {partition: values_of(partition) for partition in range(PARTITIONS)}
+    values = {each: with_hostile(observations(90, seed=each)) for each in range(PARTITIONS)}
     with start(roles=WORKERS) as pipeline:
         pipeline.wait_until(lambda: all_have_partitions(pipeline.workers), timeout_s=120)
         for partition, sent in values.items():

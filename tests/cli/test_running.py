@@ -133,7 +133,7 @@ def test_a_csv_through_the_embedded_broker_as_a_user_would(running: Path) -> Non
     ] * 2
     screen, _ = process.communicate(timeout=20)
     assert process.returncode == both.returncode == 0
-    for part in ("salary", "±", "lag: model "):
+    for part in ("salary", "two standard errors", "lag: model "):
         assert part in screen.decode()
 
 

@@ -143,7 +143,7 @@ drift.detector = 'river.drift:Nothing' => drift.ipfi & 'river.drift:Nothing' & h
 drift.ipdp.detector = 'river.drift:NoDrift'; drift.ipdp.params.x = 1 =>
   drift.ipdp & 'river.drift:NoDrift' & {'x': 1} & unexpected keyword argument 'x'
 drift.isage.detector = 'fractions:Fraction' => drift.isage & update(x) and drift_detected
-drift.ipfi.detector = 'tests.config.test_references:Glued' => drift.ipfi & Glued & pickle
+drift.ipfi.detector = 'tests.config.test_references:Glued' => drift.ipfi & Glued & local object
 drift.loss.detector = 'river.drift.binary:FHDDM' => drift.loss & FHDDM & errors fall
 drift.ipfi.detector = 'tests.config.test_references:OfErrors' => drift.ipfi & OfErrors & zero_one
 drift.loss.detector = 'tests.config.test_references:OfErrors' => drift.loss & OfErrors & zero_one

@@ -39,6 +39,7 @@ class Page(HTMLParser):
 
 
 def pages() -> Iterator[tuple[Path, Page]]:
+    assert SITE.is_dir(), "make docs builds the site"
     for path in sorted(SITE.rglob("*.html")):
         yield path, Page(path)
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 import random
 from collections.abc import Callable
 from typing import Any
@@ -25,8 +26,8 @@ from fluxplain.explain import (
 )
 from fluxplain.explain.losses import compiled_loss, losses_on
 from fluxplain.explain.players import Players
+from fluxplain.explain.randoms import permuted
 from fluxplain.explain.ranks import RankCurves
-from fluxplain.explain.sage import permuted
 from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.explain.storage import NumberStorage
 from tests.explain.kinds import state
@@ -215,12 +216,17 @@ def test_a_storage_of_several_features_is_one_of_each(
         assert together.quantiles(levels).tolist() == quantiles
 
 
+def added(numbers: list[float]) -> float:
+    """Return the sum, one number after the other: from Python 3.12 on, ``sum`` adds otherwise."""
+    return functools.reduce(operator.add, numbers, 0.0)
+
+
 def importance_and_slopes(curve: list[float]) -> tuple[float, list[float]]:
     """Greenwell's importance and its derivatives, one operation a line."""
     shifted = [v - curve[0] for v in curve]
-    mean = sum(shifted) / len(curve)
+    mean = added(shifted) / len(curve)
     deviations = [v - mean for v in shifted]
-    importance = math.sqrt(sum([v * v for v in deviations]) / (len(curve) - 1))
+    importance = math.sqrt(added([v * v for v in deviations]) / (len(curve) - 1))
     scale = importance * (len(curve) - 1)
     return importance, [v / scale if scale else 0.0 for v in deviations]
 
@@ -246,7 +252,7 @@ def test_a_curve_of_numbers_moves_as_its_definition_says(
         grid = [m + w * (v - m) for m, v in zip(grid, points, strict=True)]
         effect = [m + w * (v - m) for m, v in zip(effect, outputs, strict=True)]
         importance, slopes = importance_and_slopes(effect)
-        told = sum([s * v for s, v in zip(slopes, outputs, strict=True)])
+        told = added([s * v for s, v in zip(slopes, outputs, strict=True)])
         projections.update(np.array([[told]]))
         assert increment == importance_and_slopes(outputs)[0]
         assert curves.grid(0) == grid

@@ -16,7 +16,7 @@ from fluxplain.baselines import batch_pair_pdp
 from fluxplain.evaluate import Output
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Table
-from fluxplain.explain import IncrementalPairPDP, kernels
+from fluxplain.explain import IncrementalPairPDP, curve_kernels
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.grids import GridKind
@@ -56,9 +56,9 @@ def test_a_projection_is_with_the_derivatives_of_the_importance(
     effects: list[float], by_range: bool
 ) -> None:
     """The importance scales with the effects, and does not change if all are moved (Euler)."""
-    of, projection = kernels.deviation, kernels.projection
+    of, projection = curve_kernels.deviation, curve_kernels.projection
     if by_range:
-        of, projection = kernels.quarter_range, kernels.range_projection
+        of, projection = curve_kernels.quarter_range, curve_kernels.range_projection
     curve = np.array(effects)
     scale = max(map(abs, effects))
     assert projection(curve, curve) == pytest.approx(of(curve), rel=1e-6, abs=1e-9 * scale)

@@ -17,6 +17,19 @@ from tests.kit.support import STREAM, encoded, make_config, messages_of, run
 MODELS: dict[str, dict[str, Any]] = {
     "forest": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 3}},
     "tree": {"factory": "river.tree:HoeffdingTreeClassifier", "params": {"grace_period": 30}},
+    "bagging": {
+        "factory": "fluxplain.models:from_river",
+        "params": {
+            "steps": [
+                {
+                    "factory": "river.ensemble:LeveragingBaggingClassifier",
+                    "model": {"factory": "river.tree:HoeffdingTreeClassifier"},
+                    "n_models": 3,
+                    "seed": 1,
+                }
+            ]
+        },
+    },
     "scaled": {
         "factory": "fluxplain.models:from_river",
         "params": {"steps": ["river.preprocessing:MinMaxScaler", "river.forest:ARFClassifier"]},
@@ -31,7 +44,9 @@ def values(records: int, *, names: Any) -> list[dict[str, Any]]:
     return [{"x": {name: x[name] for name in names}, "y": y} for x, y in stream]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.slow] * (each != "forest")) for each in MODELS]
+)
 def test_the_same_bits_are_published(name: str) -> None:
     own = NUMBERS if name == "scaled" else {}
     config = make_config(model=MODELS[name], **own)
@@ -75,7 +90,7 @@ def test_the_last_step_is_converted_and_the_model_stays_as_it_is() -> None:
     "model",
     [
         tree.HoeffdingTreeClassifier(splitter=tree.splitter.HistogramSplitter()),
-        tree.HoeffdingAdaptiveTreeClassifier(seed=1),
+        tree.ExtremelyFastDecisionTreeClassifier(),
         preprocessing.StandardScaler(),
     ],
 )

@@ -88,10 +88,6 @@ WORDS = [
 """What libFuzzer is given to put into messages, beside what it finds."""
 
 
-def _quoted(word: bytes) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in word)
-
-
 def main(name: str, *options: str) -> None:
     """Fuzz one target until a failure, or until libFuzzer's options end it."""
     atheris: Any = importlib.import_module("atheris")  # ``make fuzz`` installs it
@@ -102,7 +98,8 @@ def main(name: str, *options: str) -> None:
     for i, seed in enumerate(seeds):
         (corpus / f"good-{i}").write_bytes(seed)
     words = FOLDER / "words"
-    words.write_text("".join(f'"{_quoted(word)}"\n' for word in WORDS))
+    quoted = ("".join(f"\\x{byte:02x}" for byte in word) for word in WORDS)
+    words.write_text("".join(f'"{word}"\n' for word in quoted))
     arguments = [
         *("guided", "-max_len=20000", "-timeout=20", "-rss_limit_mb=3000"),
         *(f"-artifact_prefix={corpus}-", f"-dict={words}", *options),

@@ -106,27 +106,15 @@ def _wrong_type(rng: random.Random) -> bytes:
     return orjson.dumps({name: wrong, "nonce": rng.getrandbits(40)})
 
 
-def _huge_number(rng: random.Random) -> bytes:
-    return f'{{"every":{rng.choice(HUGE)},"nonce":{rng.getrandbits(40)}}}'.encode()
-
-
 def _both(rng: random.Random) -> bytes:
     """Announce and withdraw at once."""
     announced = orjson.loads(_announced(rng))
     return orjson.dumps({**announced, "withdraw": rng.choice([_name(rng), "", "v1"])})
 
 
-def _unknown_withdrawal(rng: random.Random) -> bytes:
-    return orjson.dumps({"withdraw": _name(rng)})
-
-
 def _nothing(rng: random.Random) -> bytes:
     fields = ["exec", "file", "url", "pickle", "__reduce__", "Every", "models", "x"]
     return orjson.dumps({rng.choice(fields): _name(rng), "every": None, "model": None})
-
-
-def _no_object(rng: random.Random) -> bytes:
-    return rng.choice(NO_OBJECT) + b" " * rng.randrange(50)
 
 
 def _deep(rng: random.Random) -> bytes:
@@ -136,10 +124,17 @@ def _deep(rng: random.Random) -> bytes:
 
 
 KINDS: dict[str, Kind] = {
-    kind.__name__.removeprefix("_").replace("_", " "): kind
-    for kind in (
-        *(_path, _no_digest, _no_name, _wrong_type, _huge_number, _both),
-        *(_unknown_withdrawal, _nothing, _no_object, _deep),
-    )
+    "path": _path,
+    "no digest": _no_digest,
+    "no name": _no_name,
+    "wrong type": _wrong_type,
+    "huge number": lambda rng: (
+        f'{{"every":{rng.choice(HUGE)},"nonce":{rng.getrandbits(40)}}}'.encode()
+    ),
+    "both": _both,
+    "unknown withdrawal": lambda rng: orjson.dumps({"withdraw": _name(rng)}),
+    "nothing": _nothing,
+    "no object": lambda rng: rng.choice(NO_OBJECT) + b" " * rng.randrange(50),
+    "deep": _deep,
 }
 """Name → makes one value of the kind."""

@@ -1,7 +1,6 @@
 """Whatever is in the file and in the environment: settings, or one error that names the key."""
 
 import importlib.util
-import math
 import os
 import random
 import re
@@ -19,6 +18,7 @@ from fluxplain.config import ENV_PREFIX, Config, ConfigError, load_config
 from fluxplain.config.stream_settings import TABLES
 from fluxplain.loading import import_strings
 from tests.fuzz.strategies import EXTREME_NUMBERS, EXTREME_TEXTS, FUZZ, SEEDS, mangled
+from tests.kit.settings import toml_file
 
 FOLDER = Path(__file__).parents[2]
 FILES = [
@@ -96,27 +96,6 @@ def outcome(path: Path, text: bytes) -> Config | str:
     return config
 
 
-def toml(value: Any) -> str:
-    """Return a value as TOML, in one line."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else f"{value:+}"
-    if isinstance(value, str):
-        return '"' + "".join(_escaped(c) for c in value) + '"'
-    if isinstance(value, list):
-        return f"[{', '.join(toml(item) for item in value)}]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{toml(k)} = {toml(v)}" for k, v in value.items()) + "}"
-    return str(value)
-
-
-def _escaped(character: str) -> str:
-    # half characters cannot be written: one in a text makes a file that is no TOML
-    plain = character.isprintable() and character not in '"\\'
-    return character if plain else f"\\U{ord(character):08X}"
-
-
 def leaves(table: dict[str, Any], *above: str) -> Iterator[tuple[str, ...]]:
     for name, value in table.items():
         yield (*above, name)
@@ -182,7 +161,7 @@ def test_changed_settings_are_an_error_that_names_the_wrong_key_or_settings(
     rng = random.Random(seed)
     for n in (1, 1, 2, 5):
         keys, fields = changed(rng, n)
-        result = outcome(path, toml_file(fields))
+        result = outcome(path, toml_file(fields).encode())
         if n == 1 and isinstance(result, str) and "is not TOML" not in result:
             # what a table or the model is wrong about is said of the table, or of the model
             named = any(part and part in result for part in keys[0]) or "model.factory" in result
@@ -212,10 +191,6 @@ def test_what_is_too_deep_or_too_long_or_empty_is_an_error(
 ) -> None:
     with environment({ENV_PREFIX + n: v for n, v in variables.items()}):
         assert isinstance(outcome(path, text), str)
-
-
-def toml_file(fields: dict[str, Any]) -> bytes:
-    return "\n".join(f"{toml(name)} = {toml(value)}" for name, value in fields.items()).encode()
 
 
 SECRET = "swordfish, and nobody may read it: 0123456789"

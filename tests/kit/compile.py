@@ -1,36 +1,59 @@
 """Compiles the inner loops, which are kept: ``python -m tests.kit.compile``."""
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
-from river import forest
+from river import ensemble, forest, tree
 
 from fluxplain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
 from fluxplain.explain import explain_together
-from fluxplain.forest.conversion import compile_loops
+from fluxplain.forest import as_arrays
+
+Record = tuple[dict[str, Any], int]
+
+CLASSIFIERS = (
+    forest.ARFClassifier(n_models=2, seed=1, grace_period=20),
+    tree.HoeffdingTreeClassifier(grace_period=20),
+    tree.HoeffdingAdaptiveTreeClassifier(grace_period=20, seed=1),
+    ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(grace_period=20), n_models=2, seed=1),
+)
+
+REGRESSORS = (
+    forest.ARFRegressor(n_models=2, seed=1, grace_period=20),
+    tree.HoeffdingTreeRegressor(grace_period=20),
+    tree.HoeffdingAdaptiveTreeRegressor(grace_period=20, seed=1),
+)
 
 
 def main() -> None:
-    """Explain a classifier, of numbers and a category, and a regressor, of numbers."""
-    compile_loops()
+    """Explain models that learn: River's objects of a forest, and arrays of each kind of trees."""
+    for model in (CLASSIFIERS[0].clone(), *map(as_arrays, CLASSIFIERS)):
+        explain(model, "cross_entropy", records("uvw"))
+    for model in (REGRESSORS[0].clone(), *map(as_arrays, REGRESSORS)):
+        explain(model, "squared_error", records(""))
+
+
+def records(shops: str) -> Iterator[Record]:
+    """Return records of two numbers, and a category if there are any shops."""
     rng = random.Random(1)
-    for model, loss, shops in (
-        (forest.ARFClassifier(n_models=2, seed=1), "cross_entropy", "uvw"),
-        (forest.ARFRegressor(n_models=2, seed=1), "squared_error", ""),
-    ):
-        explainers = [
-            IncrementalPFI(model, ["a", "b"], loss=loss, seed=1),
-            IncrementalSAGE(model, ["a", "b"], loss=loss, seed=1),
-            IncrementalPDP(model, ["a", "b"], seed=1),
-        ]
-        for _ in range(150):
-            a = rng.random()
-            x: dict[str, Any] = {"a": a, "b": rng.random()}
-            if shops:
-                x["shop"] = rng.choice(shops)
-            y = int(a > 0.5)
-            explain_together(explainers, x, y)
-            model.learn_one(x, y)
+    for _ in range(150):
+        a = rng.random()
+        x: dict[str, Any] = {"a": a, "b": rng.random()}
+        if shops:
+            x["shop"] = rng.choice(shops)
+        yield x, int(a > 0.5)
+
+
+def explain(model: Any, loss: str, stream: Iterator[Record]) -> None:
+    explainers = [
+        IncrementalPFI(model, ["a", "b"], loss=loss, seed=1),
+        IncrementalSAGE(model, ["a", "b"], loss=loss, seed=1),
+        IncrementalPDP(model, ["a", "b"], seed=1),
+    ]
+    for x, y in stream:
+        explain_together(explainers, x, y)
+        model.learn_one(x, y)
 
 
 if __name__ == "__main__":

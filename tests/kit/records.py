@@ -90,16 +90,16 @@ def change(
     )
 
 
-def loss_change(seq: int, *, before: float = 0.2, after: float = 0.9) -> Change:
+def loss_change(seq: int) -> Change:
     return replace(
-        change("", seq, method="ipfi", before=before, after=after),
+        change("", seq, method="ipfi", before=0.2, after=0.9),
         id=change_id(STREAM, "drift", None, "loss", seq),
         feature=None,
         method="loss",
         window=64,
         value=None,
         std_error=None,
-        detail=f"loss rose from {before:.4g} to {after:.4g}",
+        detail="loss rose from 0.2 to 0.9",
     )
 
 
@@ -117,18 +117,18 @@ def store_of(records: Iterable[Record]) -> Store:
     return store
 
 
-def drifting_store(*, drift_seq: int = 1000, features: int = 9) -> Store:
-    """Return a store in which f0 gives way to f1 at the drift, and the others do not matter."""
+def drifting_store(*, features: int = 9) -> Store:
+    """Return a store in which f0 gives way to f1 at seq 1000, and the others do not matter."""
     store = Store()
-    for seq in range(0, 2 * drift_seq, 10):
+    for seq in range(0, 2000, 10):
         store.add(prediction(seq))
         for method in METHODS:
             for i in range(features):
-                important = i == (0 if seq < drift_seq else 1)
+                important = i == (0 if seq < 1000 else 1)
                 value = 0.3 if important else 0.001 * i
                 store.add(explanation(f"f{i}", seq, value, method=method))
-    store.add(change("f1", drift_seq - 500))
-    store.add(change("f0", drift_seq + 120))
-    store.add(change("f1", drift_seq + 70, method="isage", before=0.0, after=0.3))
-    store.add(change("f1", drift_seq + 300, method="isage"))
+    store.add(change("f1", 500))
+    store.add(change("f0", 1120))
+    store.add(change("f1", 1070, method="isage", before=0.0, after=0.3))
+    store.add(change("f1", 1300, method="isage"))
     return store

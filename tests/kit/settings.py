@@ -1,9 +1,9 @@
 """The small pipeline that tests share, and its settings as a file."""
 
-import json
+import math
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +66,30 @@ def topics(prefix: str) -> dict[str, Any]:
 
 
 def write_config(path: Path, settings: dict[str, Any]) -> Path:
-    path.write_text("\n".join(_lines("", settings)))
+    path.write_text(toml_file(settings))
     return path
 
 
-def _lines(table: str, settings: dict[str, Any]) -> Iterator[str]:
-    plain = {k: v for k, v in settings.items() if not isinstance(v, dict)}
-    if table:
-        yield f"[{table}]"
-    for key, value in plain.items():
-        yield f"{key} = {_inline(value)}"
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            yield from _lines(f"{table}.{key}" if table else key, value)
+def toml_file(settings: dict[str, Any]) -> str:
+    return "\n".join(f"{toml(name)} = {toml(value)}" for name, value in settings.items())
 
 
-def _inline(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
+def toml(value: Any) -> str:
+    """Return a value as TOML, in one line."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f"{value:+}"
+    if isinstance(value, str):
+        return '"' + "".join(_escaped(c) for c in value) + '"'
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml, value))}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_inline(each)}' for key, each in value.items())} }}"
-    return json.dumps(value)
+        return "{" + ", ".join(f"{toml(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    return str(value)
+
+
+def _escaped(character: str) -> str:
+    # half characters cannot be written: one in a text makes a file that is no TOML
+    plain = character.isprintable() and character not in '"\\'
+    return character if plain else f"\\U{ord(character):08X}"

@@ -103,9 +103,9 @@ def agrawal(n: int, seed: int = 1, function: int = 1) -> list[tuple[Row, int]]:
     return list(synth.Agrawal(classification_function=function, seed=seed).take(n))
 
 
-def agrawal_with_drift(n: int, at: int, seed: int = 1) -> list[tuple[Row, int]]:
+def agrawal_with_drift(n: int, at: int) -> list[tuple[Row, int]]:
     """Return records whose concept changes from 1 to 2."""
-    return [*agrawal(at, seed, function=1), *agrawal(n - at, seed + 1, function=2)]
+    return [*agrawal(at, function=1), *agrawal(n - at, seed=2, function=2)]
 
 
 def make_config(**settings_: Any) -> Config:

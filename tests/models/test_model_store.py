@@ -108,14 +108,6 @@ def test_a_control_record_is_a_dead_letter_or_asks_for_a_digest(value: dict[str,
         assert len(letter.reason) < 1_000
 
 
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def folder(path: Path) -> None:
-    path.mkdir()
-
-
 def unix_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         os.chdir(path.parent)  # its whole path may be too long for a socket
@@ -128,10 +120,6 @@ def link(path: Path) -> None:
     path.symlink_to(outside)
 
 
-def link_to_a_device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
 def huge(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(MAX_MODEL_BYTES + 1)
@@ -141,11 +129,11 @@ def huge(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (fifo, "is not a regular file"),
-        (folder, "is not a regular file"),
+        (os.mkfifo, "is not a regular file"),
+        (Path.mkdir, "is not a regular file"),
         (unix_socket, "is not there"),
         (link, "a symbolic link, which is not followed"),
-        (link_to_a_device, "a symbolic link, which is not followed"),
+        (lambda path: path.symlink_to("/dev/zero"), "a symbolic link, which is not followed"),
         (huge, "but a model has at most"),
     ],
 )

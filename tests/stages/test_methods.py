@@ -9,9 +9,10 @@ import pytest
 
 from fluxplain.config import Config
 from fluxplain.local import LocalPipeline
+from fluxplain.schemas import DeadLetter, Evaluation
 from fluxplain.schemas.methods import METHODS, Method
-from tests.kit.stages import explanations
-from tests.kit.support import agrawal, encoded, make_config, pickled
+from tests.kit.stages import explained, explanations, local, merged, modelled
+from tests.kit.support import agrawal, encoded, make_config, of_kind, pickled
 
 LONG_ENOUGH = 150
 """Records after which every method is warm with its own settings."""
@@ -72,3 +73,26 @@ def test_a_pickled_pipeline_publishes_the_same(method: Method) -> None:
     copy = pickled(pipeline)
     rest, again = (published(each, LONG_ENOUGH, LONG_ENOUGH + 30) for each in (pipeline, copy))
     assert rest == again != []
+
+
+@every_method
+def test_a_run_of_observations_is_explained_like_each_of_them(method: Method) -> None:
+    config = config_of(method)
+    evaluations = of_kind(modelled(config, values(LONG_ENOUGH)), Evaluation)
+    for feature in config.features:
+        own = [each for each in evaluations if each.feature == feature and each.outputs]
+        singles = encoded(explained(config, own))
+        together = encoded(explained(config, [merged(own)]))
+        assert together == singles != []
+
+
+@every_method
+def test_a_classifier_that_has_learned_no_class_yet_sends_nothing_to_dead_letters(
+    method: Method,
+) -> None:
+    config = make_config(
+        model={"factory": "river.naive_bayes:GaussianNB", "params": {}},
+        explain={"methods": [method], "alpha": 0.05},
+    )
+    records = local(config, values(LONG_ENOUGH, labelled=LONG_ENOUGH + 1))
+    assert not of_kind(records, DeadLetter)

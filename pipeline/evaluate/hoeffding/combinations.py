@@ -44,6 +44,24 @@ def _forest_mean(model: Any, given: Floats) -> Sequence[float]:
     return combined.tolist()  # type: ignore[no-any-return]
 
 
+def _patches(model: Any) -> Sequence[Any]:
+    return [member.model for member in model.data]
+
+
+def _patches_mean(model: Any, given: Floats) -> Sequence[float]:
+    """Return the mean, weighted by each member's metric, or the median, of random patches."""
+    if model.aggregation_method == model._MEDIAN:
+        return np.median(given, axis=1).tolist()  # type: ignore[no-any-return]
+    weights = np.ones(given.shape[1])
+    if not model.disable_weighted_vote:
+        weights = np.array([max(member.metric.get(), 0.0) for member in model.data])
+        if not model.metric.bigger_is_better:
+            weights = -(weights - max(weights))
+        if sum(weights) == 0:
+            return [0.0] * len(given)
+    return np.average(given, axis=1, weights=weights).tolist()  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True, slots=True)
 class Combination:
     """How a model combines its trees.
@@ -67,5 +85,6 @@ COMBINATIONS: dict[type, Combination] = {
     tree.HoeffdingAdaptiveTreeRegressor: _TREE,
     forest.ARFRegressor: Combination(list, _forest_mean),
     ensemble.BaggingRegressor: Combination(list, _mean),
+    ensemble.SRPRegressor: Combination(_patches, _patches_mean),
 }
 """Class of River → how it combines its trees, which must be single trees."""

@@ -1,7 +1,7 @@
 """The evaluator for regression trees, and for forests and bagging of them."""
 
 import numpy as np
-from river import tree
+from river import ensemble, tree
 
 from fluxplain.evaluate.encoding import Inputs
 from fluxplain.evaluate.hoeffding.combinations import COMBINATIONS
@@ -26,7 +26,9 @@ class TreeRegressorEvaluator(TreeEvaluator):
     @staticmethod
     def covers(model: object) -> bool:
         """Return whether this evaluator supports the model and its trees."""
-        return covers(model, COMBINATIONS, _TREES)
+        # the linear models of leaves must not see features beyond a member's patch
+        is_patches = isinstance(model, ensemble.SRPRegressor)
+        return not is_patches and covers(model, COMBINATIONS, _TREES)
 
     def _table(self, inputs: Inputs) -> Table | None:
         combination = COMBINATIONS[type(self.model)]

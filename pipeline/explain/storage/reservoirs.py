@@ -9,6 +9,7 @@ import numpy as np
 from fluxplain.evaluate import Encoding, Observed, Value
 from fluxplain.evaluate.encoding import Floats, columns_of
 from fluxplain.explain.parameter_checks import check_size
+from fluxplain.explain.randoms import below
 
 
 class Reservoir:
@@ -72,7 +73,7 @@ class UniformReservoir(Reservoir):
     """
 
     def _slot(self) -> int:
-        return self._rng.randrange(self.seen)
+        return below(self.seen, self._rng)
 
 
 class GeometricReservoir(Reservoir):
@@ -87,7 +88,7 @@ class GeometricReservoir(Reservoir):
     """
 
     def _slot(self) -> int:
-        return self._rng.randrange(self.size)
+        return below(self.size, self._rng)
 
 
 class SlidingWindow(Reservoir):

@@ -17,6 +17,7 @@ from river.tree.utils import BranchFactory, combine_stats
 
 from fluxplain.evaluate import Observation, Value
 from fluxplain.explain.parameter_checks import check_size
+from fluxplain.explain.randoms import below
 
 MAX_DEPTH = 5
 """Largest number of splits above a leaf: 32 leaves resolve a condition well and bound memory."""
@@ -138,7 +139,7 @@ class TreeStorage:
         if len(values) < self.size:
             values.append(value)
         else:
-            values[self._rng.randrange(self.size)] = value
+            values[below(self.size, self._rng)] = value
 
     def draws(self, x: Observation, hidden: Collection[str], n: int) -> list[Value]:
         """Return ``n`` independent draws, given the features that are not hidden.

@@ -5,8 +5,7 @@ event, a place in a queue, counters. So its scheduler hands out consecutive mess
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from faust.transport.utils import DefaultSchedulingStrategy
 from faust.types import TP
@@ -24,8 +23,7 @@ Record = Any
 """aiokafka's ``ConsumerRecord``, whose timestamp is in milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     """A message; see :class:`fluxplain.kafka.driver.Received`."""
 
     topic: str

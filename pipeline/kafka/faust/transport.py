@@ -66,7 +66,7 @@ class _Consumer(FastWaitService, driver.Consumer):
         ):
             await asyncio.sleep(PAUSED_S)
         if self._ahead_bytes > MAX_AHEAD_BYTES:
-            while self.flow_active and not self.should_stop and self._holds_messages():
+            while self.flow_active and not self.should_stop and _waiting(self.app):
                 await asyncio.sleep(PAUSED_S)
             self._ahead_bytes = 0
         if self._buffered_partitions:
@@ -85,10 +85,6 @@ class _Consumer(FastWaitService, driver.Consumer):
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
         """Keep no gaps: Faust commits nothing. They would grow with each transaction."""
-
-    def _holds_messages(self) -> bool:
-        """Return whether messages wait for the role's agent."""
-        return not all(channel.queue.empty() for channel in self.app.topics)
 
     async def perform_seek(self) -> None:
         """Load new partitions, and seek each to its state's offset.
@@ -143,6 +139,11 @@ def install(app: AppT, owner: RoleWorker) -> None:
     app.transport = transport(app.conf.broker_consumer, app)
 
 
+def _waiting(app: AppT) -> bool:
+    """Return whether deliveries wait for the role's agent."""
+    return not all(channel.queue.empty() for channel in app.topics)
+
+
 class FaustDriver:
     """The :class:`~fluxplain.kafka.driver.Driver` of a Faust app."""
 
@@ -172,6 +173,10 @@ class FaustDriver:
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
         """Commit offsets; False if a rebalance is under way."""
         return bool(await self._consumer._commit({TP(*tp): at for tp, at in offsets.items()}))
+
+    def has_more(self) -> bool:
+        """Return whether other deliveries wait."""
+        return _waiting(self._app)
 
     def log_end(self, tp: TopicPartition) -> int | None:
         """Return the end of the log as of the last fetch; None before it."""

@@ -62,7 +62,7 @@ class PublishedCollector(Collector):
         self._newest: dict[str, int] = {}
         self._losses: dict[str, deque[float]] = {}
         self._labels: dict[str, LabelCounts] = {}
-        self._importances: dict[tuple[str, str, str, float], tuple[float, float]] = {}
+        self._importances: dict[tuple[str, str, str, float], tuple[float, float | None]] = {}
 
     def observe(self, record: Record) -> None:
         """Count one record, or a run of evaluations."""
@@ -209,7 +209,7 @@ class PublishedCollector(Collector):
             "fluxplain_importance_std_error",
             "Standard error of the latest importance, in the same units.",
             labels,
-            {key: std_error for key, (_, std_error) in importances.items()},
+            {key: error for key, (_, error) in importances.items() if error is not None},
         )
 
 

@@ -11,7 +11,7 @@ than its successor, or never writes.
 """
 
 from dataclasses import dataclass, field
-from typing import Self
+from functools import lru_cache
 
 WRITER = "fluxplain-writer"
 """Header with the writer's slot, ``@`` and epoch."""
@@ -46,13 +46,18 @@ class Writer:
         """The value of the header."""
         return f"{self.slot}@{self.epoch}".encode()
 
-    @classmethod
-    def read(cls, header: bytes) -> Self | None:
+    @staticmethod
+    def read(header: bytes) -> "Writer | None":
         """Return the writer that a header names; None if it names none."""
-        slot, _, epoch = header[:MOST_BYTES].decode(errors="replace").rpartition("@")
-        if not slot or not epoch.isascii() or not epoch.isdecimal() or len(epoch) > MOST_DIGITS:
-            return None
-        return cls(slot, int(epoch)) if int(epoch) > 0 else None
+        return _written(header[:MOST_BYTES])
+
+
+@lru_cache(maxsize=1_000)
+def _written(header: bytes) -> Writer | None:
+    slot, _, epoch = header.decode(errors="replace").rpartition("@")
+    if not slot or not epoch.isascii() or not epoch.isdecimal() or len(epoch) > MOST_DIGITS:
+        return None
+    return Writer(slot, int(epoch)) if int(epoch) > 0 else None
 
 
 @dataclass(slots=True)

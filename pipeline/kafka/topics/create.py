@@ -71,7 +71,7 @@ def topic_specs(config: Config) -> list[TopicSpec]:
     for record, purpose in (
         (Prediction, "what the model said of each"),
         (Evaluation, "the model's answers on perturbed inputs (internal)"),
-        (Explanation, "iPFI, iSAGE and iPDP of each feature"),
+        (Explanation, "the explanations of each feature"),
         (Change, "explanations that changed, and losses"),
         (DeadLetter, "what could not be used, and why"),
     ):

@@ -101,17 +101,20 @@ class Claims:
         """Return whether only workers write a topic; elsewhere fluxplain's headers are forged."""
         return topic in self._own_topics
 
-    async def checked(self, partition: AssignedPartition, incoming: Message) -> Message | None:
+    async def checked(
+        self, partition: AssignedPartition, incoming: Message, *, waits: Callable[[], None]
+    ) -> Message | None:
         """Return a message to take; None if its writer no longer owns its slot.
 
         A message in the pipeline's own topics without a known writer gets a flaw, and becomes a
-        dead letter.
+        dead letter. ``waits`` is called before the broker is asked.
         """
         if not self.is_own(incoming.topic) or incoming.flaw is not None:
             return incoming
         writer = Writer.read(incoming.headers.get(WRITER, b""))
         # ask the broker about new ones only
         if writer is not None and partition.fence.is_new(writer):
+            waits()
             registered = await self._answer(partial(self.context.register.read, writer.epoch))
             if registered is None:
                 return None  # after a rebalance: the partition is read again

@@ -62,9 +62,11 @@ class Committer:
         if urgent or self.context.outbox.is_full:
             await self.commit()
             return
+        # runs before each message, so the time comes first
+        if time.monotonic() - self._ended_at < interval_s:
+            return
         waits = any(p.next_offset > p.committed_offset for p in assignment)
-        late = time.monotonic() - self._ended_at >= interval_s
-        if waits and late and (self._finishing is None or self._finishing.done()):
+        if waits and (self._finishing is None or self._finishing.done()):
             await self._finished()
             self._finishing = asyncio.create_task(self._finish_aside(await self._begin(aside=True)))
 

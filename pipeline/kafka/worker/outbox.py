@@ -2,10 +2,10 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fluxplain.config import Config
-from fluxplain.kafka.ownership.writers import OWN_TOPICS, WRITER, Writer
+from fluxplain.kafka.ownership.writers import OWN_TOPICS
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.registry.codec import Encoder
 from fluxplain.kafka.timeouts import REQUEST_S
@@ -105,12 +105,12 @@ class Outbox:
         self, partition: AssignedPartition, records: Sequence[Record], incoming: Message
     ) -> None:
         """Buffer a stage's records about a message, with trace, incarnation and writer."""
+        role, signed = partition.slot.role, partition.signed
         for record in records:
             if isinstance(record, DeadLetter):
                 self._dead_letters.see(partition.slot.owner, record, time.monotonic())
-            own = partition.life.of(record, partition.slot.role)
-            source = incoming.key, incoming.partition
-            self.send(own, *source, trace_of(record, incoming), writer=partition.writer)
+            own, headers = partition.life.of(record, role), trace_of(record, incoming)
+            self.send(own, incoming.key, incoming.partition, headers, signed=signed)
 
     def send(
         self,
@@ -119,15 +119,14 @@ class Outbox:
         source_partition: int,
         headers: Headers = NO_HEADERS,
         *,
-        writer: Writer | None = None,
+        signed: Headers = NO_HEADERS,
     ) -> None:
         """Buffer one record, with the key and the partition of the message that it is about.
 
         A record about no feature takes that key or, without one, that partition, so that a stream's
-        records stay in order. Evaluations take no headers, since a message holds many. The topics
-        that workers read name the writer.
+        records stay in order. Evaluations take no headers, since a message holds many. In topics
+        that workers read, ``signed`` names the writer.
         """
-        signed = {} if writer is None else {WRITER: writer.header}
         if isinstance(record, Evaluated):
             self._gather(record, signed)
             return
@@ -213,16 +212,21 @@ class Outbox:
             self._send_run(self._runs.pop(record.stream))
 
     def _send_others(self) -> None:
-        for record, key, partition, more in self._others:
+        # all are encoded before the first is sent: those that follow closely share a request
+        encoded = [self._encoded(record) for record, *_ in self._others]
+        for (value, headers), (record, key, partition, more) in zip(
+            encoded, self._others, strict=True
+        ):
+            topic = self._config.topic(record.TOPIC)
+            self._producer.send(topic, value, key, partition, headers={**headers, **more})
             self._observe(record)
-            topic, headers = self._config.topic(record.TOPIC), {**record.message_headers(), **more}
-            if self._encoder is None:
-                value = record.encode()
-            else:
-                value = self._encoder.value(record)
-                headers |= self._encoder.headers(record)
-            self._producer.send(topic, value, key, partition, headers=headers)
         self._others.clear()
+
+    def _encoded(self, record: Record) -> tuple[bytes | None, Headers]:
+        headers = record.message_headers()
+        if self._encoder is None:
+            return record.encode(), headers
+        return self._encoder.value(record), {**headers, **self._encoder.headers(record)}
 
     def _send_runs(self) -> None:
         if self._runs:
@@ -232,19 +236,11 @@ class Outbox:
         self._runs.clear()
 
     def _send_run(self, run: Sequence[Evaluated]) -> None:
-        for evaluation in evaluations(run):
-            self._send_evaluation(evaluation)
-
-    def _send_evaluation(self, run: Evaluation) -> None:
-        value, length = run.packed(), len(run.seqs)
-        if len(value) > RUN_BYTES and length > 1:
-            self._send_evaluation(run.part(0, length // 2))
-            self._send_evaluation(run.part(length // 2, length))
-            return
-        self._observe(run)
-        partition = self._partition(run, None, 0)
-        topic, headers = self._config.topic(run.TOPIC), self._signed[run.stream]
-        self._producer.send(topic, value, run.message_key().encode(), partition, headers=headers)
+        topic, headers = self._config.topic(Evaluation.TOPIC), self._signed[run[0].stream]
+        for part, value in [each for whole in evaluations(run) for each in _packed(whole)]:
+            key, partition = part.message_key().encode(), self._partition(part, None, 0)
+            self._producer.send(topic, value, key, partition, headers=headers)
+            self._observe(part)
 
     def _partition(
         self, record: Record, source_key: bytes | None, source_partition: int
@@ -256,6 +252,16 @@ class Outbox:
         if source_key is not None:
             return None
         return source_partition % self._producer.partitions(self._config.topic(record.TOPIC))
+
+
+def _packed(run: Evaluation) -> Iterator[tuple[Evaluation, bytes]]:
+    """Yield a run with its value, or its parts if that is too large for a message."""
+    value, length = run.packed(), len(run.seqs)
+    if len(value) > RUN_BYTES and length > 1:
+        yield from _packed(run.part(0, length // 2))
+        yield from _packed(run.part(length // 2, length))
+    else:
+        yield run, value
 
 
 class DeadLetterLog:

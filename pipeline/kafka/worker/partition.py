@@ -1,13 +1,13 @@
 """The assigned partitions: the state and the next offset of each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from fluxplain.kafka.checkpoints.checkpoint import Slot
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.ownership.lives import FIRST, Life
-from fluxplain.kafka.ownership.writers import Fence, Writer
+from fluxplain.kafka.ownership.writers import WRITER, Fence, Writer
 from fluxplain.kafka.worker.budget import StreamBudget
 from fluxplain.stages import Stage
 from fluxplain.stages.active_model import FoundModel, HasActiveModel
@@ -57,7 +57,10 @@ class ModelWait:
 
 @dataclass(slots=True, eq=False)
 class AssignedPartition:
-    """State of one partition, from its assignment to its revocation."""
+    """State of one partition, from its assignment to its revocation.
+
+    ``signed`` has the header by which its outputs name their writer.
+    """
 
     slot: Slot
     stage: Stage
@@ -68,6 +71,7 @@ class AssignedPartition:
     life: Life = FIRST
     fence: Fence = field(default_factory=Fence)
     tp: TopicPartition = field(init=False)
+    signed: Mapping[str, bytes] = field(init=False)
     is_held: bool = True
     in_step: bool = False
     jumped_to: int | None = None
@@ -81,11 +85,7 @@ class AssignedPartition:
 
     def __post_init__(self) -> None:
         self.tp = self.slot.tp
-
-    @property
-    def writer(self) -> Writer:
-        """The writer that its outputs name."""
-        return Writer(str(self.slot), self.epoch)
+        self.signed = {WRITER: Writer(str(self.slot), self.epoch).header}
 
     def accepts(self, offset: int) -> bool:
         """Return whether a message is the next one, or was done before.

@@ -44,6 +44,10 @@ log = logging.getLogger("fluxplain.worker")
 REST_S = 0.005
 """Seconds of work on the messages of a delivery after which other tasks may run."""
 
+SHARED_S = 0.005
+"""Longest wait of a finished partition's records for those of deliveries behind it, in seconds.
+They do not wait if the last message took longer."""
+
 
 @dataclass(slots=True)
 class Turn:
@@ -96,6 +100,7 @@ class RoleWorker:
         self.context = context
         self.is_finished = False
         self._sending: asyncio.Task[None] | None = None
+        self._due_since: float | None = None
         self._busy = asyncio.Lock()
         self._assignment, self._outbox = context.assignment, context.outbox
         config, replica = context.config, context.replica
@@ -124,6 +129,7 @@ class RoleWorker:
     async def _delivered(self, delivery: Delivery) -> AsyncGenerator[Turn, None]:
         tp, rested_at = TopicPartition(delivery.topic, delivery.partition), time.monotonic()
         for message in delivery.messages():
+            began_at = time.monotonic()
             async with self._busy:
                 if not self._holds(message):
                     return  # revoked: the next owner reads the rest again
@@ -134,6 +140,8 @@ class RoleWorker:
                 now = time.monotonic()
                 is_last = message.offset + 1 == delivery.next_offset
                 if is_last and delivery.next_offset >= (self.context.driver.log_end(tp) or 0):
+                    self._due_since = self._due_since or now
+                if self._must_send(now, now - began_at):
                     self._send()
                 else:  # there is more to read
                     self._outbox.send_all_if_old(now)
@@ -141,8 +149,20 @@ class RoleWorker:
                 await asyncio.sleep(0)  # signals, ticks and the driver's own work come in between
                 rested_at = time.monotonic()
 
+    def _must_send(self, now: float, took_s: float) -> bool:
+        """Return whether a partition was read to its end, and no other delivery waits.
+
+        Messages of several partitions often come together: the records about them share requests
+        to the broker. They do not wait if the last message took long, as the next one may.
+        """
+        if self._due_since is None:
+            return False
+        will_wait = max(now - self._due_since, took_s) >= SHARED_S
+        return will_wait or not self.context.driver.has_more()
+
     def _send(self) -> None:
         """Send what is due, and the rest when it is."""
+        self._due_since = None
         wait_s = self._outbox.send_due(time.monotonic())
         if wait_s > 0.0 and (self._sending is None or self._sending.done()):
             self._sending = asyncio.create_task(self._send_after(wait_s))
@@ -287,7 +307,7 @@ class RoleWorker:
         )
         if incoming is None:
             return None  # the next owner reads it again
-        checked = await self._claims.checked(partition, incoming)
+        checked = await self._claims.checked(partition, incoming, waits=self._outbox.send_all)
         if not partition.is_held:
             return None
         if checked is None:

@@ -82,7 +82,7 @@ def feature_looks(view: StreamView) -> dict[str, style.Look]:
     }
 
 
-def draw_trend(axes: Axes, points: Points, look: style.Look, *, z: float = 3) -> None:
+def draw_trend(axes: Axes, points: Points, look: style.Look, *, z: float) -> None:
     """Draw one explanation over time, with a band of its standard error unless it is background."""
     n = len(points.seq)
     step = n // (LINE_POINTS if look.important else BACKGROUND_POINTS) + 1

@@ -223,10 +223,10 @@ def number_values(axes: Axes, n: int = 5) -> None:
         axes.axhline(0, color=FAINT, lw=0.6, zorder=1)
 
 
-def number_observations(axes: Axes, *, label: str = "observations (seq)") -> None:
+def number_observations(axes: Axes) -> None:
     """Number the horizontal axis with as many seqs as fit."""
     widest = text_width(f"{max(map(abs, axes.get_xlim())):,.0f}", SMALL_PT)
     room = max(2, int(size_in(axes)[0] / (1.9 * widest)))
     axes.xaxis.set_major_locator(MaxNLocator(min(room, 8), integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda seq, _: f"{seq:,.0f}"))
-    axes.set_xlabel(label)
+    axes.set_xlabel("observations (seq)")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from rich.table import Table
 from rich.text import Text
 
@@ -131,7 +132,8 @@ def render_bands(view: StreamView, keys: Sequence[Key], width: int, lines: int) 
 
 def _band(view: StreamView, key: Key, width: int, lines: int) -> Text:
     points = view.series[key[1]][key[0]].points
-    edges = points.value - ERRORS * points.std_error, points.value + ERRORS * points.std_error
+    errors = ERRORS * np.nan_to_num(points.std_error)
+    edges = points.value - errors, points.value + errors
     # skip the first estimates: means of few observations, whose scale would flatten all others
     settled = len(points.seq) // 10
     low, high = float(edges[0][settled:].min()), float(edges[1][settled:].max())

@@ -5,6 +5,10 @@ import orjson
 from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Record
 
 
+def _error(std_error: float | None) -> str:
+    return "" if std_error is None else f" ± {std_error:.2g}"
+
+
 def line(record: Record) -> str:
     """Format a record as one line."""
     match record:
@@ -15,7 +19,7 @@ def line(record: Record) -> str:
         case Explanation():
             return (
                 f"{record.stream} seq {record.seq}  {record.method} {record.feature} = "
-                f"{record.value:.4g} ± {record.std_error:.2g} (alpha {record.alpha:g})"
+                f"{record.value:.4g}{_error(record.std_error)} (alpha {record.alpha:g})"
             )
         case Change():
             return f"{record.stream} seq {record.seq}  {record.kind}: {record.detail}"

@@ -44,7 +44,7 @@ JOIN = Writer("join fluxplain.labels-9", 2)
 class OneCheckpoint:
     """A store that always has the same checkpoint, or none."""
 
-    def __init__(self, checkpoint: Checkpoint | None = None) -> None:
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
         self.checkpoint = checkpoint
 
     def load(self, _slot: Slot, _begin: Begin) -> Checkpoint | None:
@@ -178,19 +178,50 @@ def test_a_shutdown_waits_for_one_message_of_a_delivery_only() -> None:
 
 
 class DriverInGenerations(FaustDriver):
-    """A driver whose group begins generations when it is told to."""
+    """A driver whose group begins generations, and which has more, when it is told to."""
 
     def __init__(self) -> None:
         self.generation = 0
+        self.more = False
 
     def is_current(self, message: Any) -> bool:
         return bool(message.generation_id == self.generation)
+
+    def has_more(self) -> bool:
+        return self.more
 
     def log_end(self, tp: TopicPartition) -> int | None:
         return 16
 
     def pause(self, tp: TopicPartition) -> None:
         pass
+
+
+@pytest.mark.parametrize("others", ["end", "do not end", "take long"])
+def test_records_about_deliveries_that_wait_together_are_sent_together(
+    others: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared_s = {"end": 60.0, "do not end": 0.0, "take long": 0.01}[others]
+    monkeypatch.setattr("fluxplain.kafka.worker.worker.SHARED_S", shared_s)
+    rig, driver = Rig(Replica("model"), cast(Any, SlowStage())), DriverInGenerations()
+    object.__setattr__(rig.worker.context, "driver", driver)
+    rig.start()
+    delivery, sent = delivery_of(TP_0, {}), []
+
+    async def agent() -> None:
+        for driver.more in (True, False):
+            rig.outbox.send(prediction(0), None, 0)
+            rig.worker._assignment.get(*TP_0).next_offset = 0  # type: ignore[union-attr]
+            async with rig.worker.turns(delivery) as turns:
+                async for turn in turns:
+                    if others == "take long":
+                        time.sleep(2.0 * shared_s)
+                    await turn.done()
+            sent.append(len(rig.recorder.sent))
+
+    monkeypatch.setattr("fluxplain.kafka.worker.outbox.LINGER_S", 60.0)
+    asyncio.run(agent())
+    assert sent == ([0, 2] if others == "end" else [1, 2])
 
 
 def test_what_is_left_of_a_delivery_after_a_rebalance_is_read_again() -> None:

@@ -11,9 +11,11 @@ import typer
 from deploy.kafka.cluster import say as tell
 from tests.kit.command import Clock, execute, say
 from tests.measure.benchmarks import (
+    checkpoints,
     dashboard,
     fence,
     latency,
+    learning,
     library,
     memory,
     metrics,
@@ -28,7 +30,9 @@ from tests.measure.benchmarks import (
 from tests.measure.benchmarks.timing import Measure, Run
 
 PARTS: dict[str, Measure] = {
-    "forests": library.forests_as_arrays,
+    "forests": learning.forests,
+    "moa": learning.beside_moa,
+    "checkpoints": checkpoints.forests_held,
     "pfi": library.pfi_and_training,
     "full": library.full_sets,
     "relatives": library.relatives,

@@ -1,11 +1,12 @@
-"""A model of River that learns a stream while several sides explain it, taking turns."""
+"""A model of River that learns a stream while several sides explain it, in turns."""
 
-import functools
 import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fluxplain.evaluate import Encoding, GenericEvaluator, Inputs, evaluator_for
@@ -13,26 +14,25 @@ from fluxplain.evaluate.generic import final_step, has_probabilities
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from fluxplain.forest import as_arrays
 from tests.kit.command import Clock
-from tests.measure.benchmarks.timing import Figure, Stopwatch
+from tests.measure.benchmarks.timing import BLOCK, Figure, Stopwatch
 
 LEARNING = ("predict", "learn")
-
-OWN = ("own predict", "own learn")
-"""Predicting and learning of the model as arrays."""
 
 WARM_UP = 200
 """Records before the measured ones in which the explainers' storages fill."""
 
 Record = tuple[dict[str, Any], Any]
 Side = Callable[[dict[str, Any], Any], object]
+Sides = Mapping[str, Side]
 
 
 @dataclass
 class Case:
-    """A model of River, and the records that it learns while it is explained.
+    """A model of River that learns records while it is explained.
 
-    ``own`` is the model as arrays, or the model itself; ``difference`` the largest between its
-    evaluator and the model, asked input by input, over the stream.
+    ``own`` is the model as arrays, or a copy of it; ``plain`` a copy that is not explained.
+    ``difference`` is the largest between the evaluator of ``own`` and the model, asked input by
+    input, over the stream.
     """
 
     model: Any
@@ -41,41 +41,34 @@ class Case:
     measured: int
     difference: float = 0.0
     own: Any = None
+    plain: Any = None
 
     def __post_init__(self) -> None:
-        self.own = as_arrays(self.model)
+        self.own, self.plain = as_arrays(deepcopy(self.model)), deepcopy(self.model)
 
-    def run(self, sides: Mapping[str, Side], clock: Clock) -> Stopwatch:
-        """Explain each record on every side, then let the model learn it."""
+    def run(self, mine: Sides, others: Sides, clock: Clock) -> Stopwatch:
+        """Explain each record, then let the model learn it: ours ``own``, the others ``model``.
+
+        Both take turns with ``plain`` in blocks of records, so that each runs as it would alone.
+        """
         records = self.trained + self.measured
-        watch, order = Stopwatch(), list(sides)
+        watch, past = Stopwatch(), list[dict[str, Any]]()
+        work = [partial(_explain, self.own, mine), partial(_explain, self.model, others)]
+        work.append(partial(_explain, self.plain, {"predict": _asking(self.plain)}))
         fast, generic = evaluator_for(self.own), GenericEvaluator(self.model)
-        past: list[dict[str, Any]] = []
-        encoding = Encoding()
-        for i, (x, y) in enumerate(itertools.islice(self.records, records)):
-            clock.progress(functools.partial("{:,} of {:,} records".format, i, records))
-            past = [*past[-99:], x]
-            timer = watch if i >= self.trained else Stopwatch()
-            if i < self.trained - WARM_UP:
-                self._learn(timer, x, y)
-                continue
-            timer.time("predict", asked(self.model), x)
-            if self.own is not self.model:
-                timer.time("own predict", asked(self.own), x)
-            for side in order:
-                timer.time(side, sides[side], x, y)
-            if i % 20 == 0:
-                rows = _questions(x, past, random.Random(i))
-                inputs = Inputs.replacing(encoding.observe(x), rows)
+        for begin in range(0, records, BLOCK):
+            clock.progress(partial("{:,} of {:,} records".format, begin, records))
+            block = list(itertools.islice(self.records, BLOCK))
+            timer = watch if begin >= self.trained else Stopwatch()
+            for side in work:
+                side(block, timer, explains=begin >= self.trained - WARM_UP)
+            work = [*work[1:], *work[:1]]
+            past = [*past, *(x for x, _ in block)][-100:]
+            if begin >= self.trained:
+                rows = _questions(past[-1], past, random.Random(begin))
+                inputs = Inputs.replacing(Encoding().observe(past[-1]), rows)
                 self._compare(fast(inputs).outputs(), generic(inputs).outputs())
-            self._learn(timer, x, y)
-            order = [*order[1:], *order[:1]]  # each side comes first now and then
         return watch
-
-    def _learn(self, timer: Stopwatch, x: dict[str, Any], y: Any) -> None:
-        timer.time("learn", self.model.learn_one, x, y)
-        if self.own is not self.model:
-            timer.time("own learn", self.own.learn_one, x, y)
 
     def _compare(self, ours: Sequence[Any], right: Sequence[Any]) -> None:
         for output, other in zip(ours, right, strict=True):
@@ -84,6 +77,20 @@ class Case:
             assert output.keys() == other.keys()
             differences = (abs(output[label] - p) for label, p in other.items())
             self.difference = max(self.difference, *differences)
+
+
+def _explain(
+    model: Any, sides: Sides, block: Sequence[Record], timer: Stopwatch, *, explains: bool
+) -> None:
+    for x, y in block:
+        for name, side in sides.items() if explains else ():
+            timer.time(name, side, x, y)
+        timer.time("learn" if "predict" in sides else "other learn", model.learn_one, x, y)
+
+
+def _asking(model: Any) -> Side:
+    ask = asked(model)
+    return lambda x, _: ask(x)
 
 
 def asked(model: Any) -> Callable[[dict[str, Any]], Any]:

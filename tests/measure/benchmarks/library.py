@@ -1,7 +1,7 @@
 """The explainers of the library, beside iXAI 0.1.3 and beside the learning of River's model.
 
-Both sides explain the same records of the same model, taking turns record by record. iXAI explains
-River's objects; ours explain the model as arrays, if there are arrays for it.
+Both sides explain the same records, each of a model of its own that learns them, in turns of 50
+records. iXAI explains River's objects; ours explain arrays, if there are arrays for the model.
 """
 
 import statistics
@@ -15,7 +15,6 @@ from river.datasets import synth
 from tests.kit.command import Clock
 from tests.measure.benchmarks.case import (
     LEARNING,
-    OWN,
     Case,
     Record,
     difference,
@@ -45,35 +44,14 @@ def pfi_and_training(run: Run) -> Iterator[Figure]:
     case = Case(model, agrawal(), trained=5000, measured=1000)
     features = list(next(agrawal())[0])
     pfi = explainers(case.own, features)[0].explain_one
-    watch = case.run({"pfi": pfi, "ixai-pfi": ixai(model, features)["ixai-pfi"]}, run.clock)
+    others = {"ixai-pfi": ixai(model, features)["ixai-pfi"]}
+    watch = case.run({"pfi": pfi}, others, run.clock)
     name = "iPFI, ARF-10, agrawal (d = 9)"
     yield faster(f"{name}: faster than iXAI", watch, ("pfi",), ("ixai-pfi",), "at least 20")
     yield share(
         f"{name}: share of River's predict + learn", watch, ("pfi",), LEARNING, "at most 0.05"
     )
     yield difference(name, case)
-
-
-def forests_as_arrays(run: Run) -> Iterator[Figure]:
-    """Measure predicting and learning of forests and a tree, beside River's objects."""
-    for name, model, records, trained, measured, bar in (
-        ("ARF-10, agrawal", forest.ARFClassifier(n_models=10, seed=1), agrawal, 4000, 2000, 6),
-        ("tree, agrawal", tree.HoeffdingTreeClassifier(), agrawal, 4000, 4000, 4),
-        (
-            "ARF-50, RBF 72",
-            forest.ARFClassifier(n_models=50, seed=1),
-            partial(rbf, 72),
-            800,
-            400,
-            6,
-        ),
-    ):
-        run.clock.say(name)
-        case = Case(model, records(), trained=trained, measured=measured)
-        watch = case.run({}, run.clock)
-        title = f"{name}: predict + learn, faster than River"
-        yield faster(title, watch, OWN, LEARNING, f"at least {bar}")
-        yield difference(name, case)
 
 
 def full_set(
@@ -91,7 +69,7 @@ def full_set(
     case = Case(model, records(), trained=trained, measured=trained // 5)
     mine = {"together": together(case.own, features)}
     others = {**ixai(model, features), "generic-pdp": generic_pdp(model, features)}
-    watch = case.run({**mine, **others}, run.clock)
+    watch = case.run(mine, others, run.clock)
     yield faster(
         f"{name}: faster than iXAI and generic iPDP", watch, tuple(mine), tuple(others), bar
     )
@@ -108,14 +86,14 @@ def by_features(run: Run) -> Iterator[Figure]:
         features = list(next(records())[0])
         d = len(features)
         case = Case(model, records(), trained=2000, measured=400)
-        sides = {"pfi": explainers(case.own, features)[0].explain_one}
+        mine, others = {"pfi": explainers(case.own, features)[0].explain_one}, {}
         if d == max(TALK):
-            sides["ixai-pfi"] = ixai(model, features)["ixai-pfi"]
-        watch = case.run(sides, run.clock)
+            others["ixai-pfi"] = ixai(model, features)["ixai-pfi"]
+        watch = case.run(mine, others, run.clock)
         talk = f"; the talk's: {TALK[d]}" if d in TALK else ""
         yield share(f"iPFI ÷ training, ARF-25, {name} (d = {d}{talk})", watch, ("pfi",), ("learn",))
         ratios[d] = share("", watch, ("pfi",), ("learn",)).ratio
-        if "ixai-pfi" in sides:
+        if others:
             title = f"iPFI, ARF-25, {name} (d = {d}): faster than iXAI"
             yield faster(title, watch, ("pfi",), ("ixai-pfi",), "at least 8")
         yield difference(f"iPFI, ARF-25, {name} (d = {d})", case)
@@ -160,6 +138,12 @@ def relatives(run: Run) -> Iterator[Figure]:
     encoder = compose.Select("elevel", "car", "zipcode") | preprocessing.OneHotEncoder()
     encoded = compose.Discard("elevel", "car", "zipcode") | preprocessing.MinMaxScaler()
     for name, model, records, bar in (
+        (
+            "leveraging bagging-10, agrawal",
+            ensemble.LeveragingBaggingClassifier(tree.HoeffdingTreeClassifier(), seed=1),
+            agrawal,
+            "at least 10",
+        ),
         ("HAT, agrawal", tree.HoeffdingAdaptiveTreeClassifier(seed=1), agrawal, "at least 10"),
         (
             "ARF-10, agrawal, 3 categories",

@@ -8,21 +8,17 @@ import random
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from fluxplain.cli.common import dataclass_options
 from tests.kit.command import Clock, execute
 from tests.measure.chaos.run import Options, Run
 from tests.measure.chaos.schedule import Store, Wanted, store_of
 
-DEFAULTS = Wanted()
 
-
-def times(help: str | None = None) -> Any:
-    return typer.Option(min=0, help=help)
-
-
+@dataclass_options
 def chaos(
     seed: Annotated[
         int | None,
@@ -37,20 +33,8 @@ def chaos(
     most_delay: Annotated[
         int, typer.Option(min=1, help="Maximum delay of a label, in observations.")
     ] = 5_000,
-    kills: Annotated[int, times()] = DEFAULTS.kills,
-    broker_kills: Annotated[int, times()] = DEFAULTS.broker_kills,
-    rebalances: Annotated[int, times()] = DEFAULTS.rebalances,
-    pauses: Annotated[int, times()] = DEFAULTS.pauses,
-    outages: Annotated[int, times("Outages of all writes to a topic.")] = DEFAULTS.outages,
-    outage_most: Annotated[
-        float, typer.Option(min=10, max=150, help="Maximum seconds that such an outage lasts.")
-    ] = DEFAULTS.outage_most,
-    frozen: Annotated[int, times("Outages with a frozen writer.")] = DEFAULTS.frozen,
-    all_kills: Annotated[int, times("Kills of all processes at once.")] = DEFAULTS.all_kills,
-    partitions: Annotated[int, times("Partitions added to the topics.")] = DEFAULTS.partitions,
-    poisons: Annotated[int, times("Records of any bytes, in any topic.")] = DEFAULTS.poisons,
-    bombs: Annotated[int, times("Small batches that unpack to 300 MB.")] = DEFAULTS.bombs,
-    foreign: Annotated[int, times("Workers with another seed and model.")] = DEFAULTS.foreign,
+    *,
+    wanted: Wanted,
     joined: Annotated[
         bool, typer.Option(help="Whether labels arrive late, in their own topic.")
     ] = True,
@@ -70,10 +54,6 @@ def chaos(
     """
     seed = random.randrange(1_000_000) if seed is None else seed
     store = store or store_of(seed)
-    wanted = Wanted(
-        *(kills, broker_kills, rebalances, pauses, outages, outage_most, frozen, all_kills),
-        *(partitions, poisons, bombs, foreign),
-    )
     options = Options(seed, records, rate, most_delay, wanted, store, joined)
 
     def work(folder: Path, clock: Clock) -> Sequence[str]:

@@ -4,7 +4,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+import typer
 
 from fluxplain.cli.supervisor import ROLES as OF_ALL
 from fluxplain.config.replica import Role
@@ -82,22 +84,28 @@ ALL_DOWN_S = (0.0, 15.0)
 """Seconds that all brokers stay away, at least and at most, before they are started again."""
 
 
+def times(help: str | None = None) -> Any:
+    return typer.Option(min=0, help=help)
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How often to disturb; the command's options say what each is."""
+    """How often to disturb: the command's options."""
 
-    kills: int = 24
-    broker_kills: int = 3
-    rebalances: int = 8
-    pauses: int = 2
-    outages: int = 3
-    outage_most: float = 150.0
-    frozen: int = 2
-    all_kills: int = 1
-    partitions: int = 1
-    poisons: int = 40
-    bombs: int = 10
-    foreign: int = 1
+    kills: Annotated[int, times()] = 24
+    broker_kills: Annotated[int, times()] = 3
+    rebalances: Annotated[int, times()] = 8
+    pauses: Annotated[int, times()] = 2
+    outages: Annotated[int, times("Outages of all writes to a topic.")] = 3
+    outage_most: Annotated[
+        float, typer.Option(min=10, max=150, help="Maximum seconds that such an outage lasts.")
+    ] = 150.0
+    frozen: Annotated[int, times("Outages with a frozen writer.")] = 2
+    all_kills: Annotated[int, times("Kills of all processes at once.")] = 1
+    partitions: Annotated[int, times("Partitions added to the topics.")] = 1
+    poisons: Annotated[int, times("Records of any bytes, in any topic.")] = 40
+    bombs: Annotated[int, times("Small batches that unpack to 300 MB.")] = 10
+    foreign: Annotated[int, times("Workers with another seed and model.")] = 1
 
 
 @dataclass(frozen=True, slots=True)

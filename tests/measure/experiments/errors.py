@@ -1,6 +1,8 @@
 """How far explanations are from each other, and how the papers print it."""
 
+import csv
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -62,3 +64,11 @@ def thousandths(value: float) -> str:
     ('.037', '1.200')
     """
     return f"{value:.3f}".removeprefix("0")
+
+
+def paper_table(name: str) -> dict[tuple[str, ...], list[tuple[float, float]]]:
+    """Return a table of a paper: three cells of a row → its figures, each with its spread."""
+    path = Path(__file__).parent / "papers" / f"{name}.csv"
+    _, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
+    numbers = {tuple(row[:3]): [*map(float, row[3:])] for row in rows}
+    return {key: [*zip(each[::2], each[1::2], strict=True)] for key, each in numbers.items()}

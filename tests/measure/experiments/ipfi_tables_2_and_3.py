@@ -31,7 +31,13 @@ from fluxplain.baselines import IntervalPFI
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPFI, explain_together
 from fluxplain.explain.smoothing import ExponentialMeans
-from tests.measure.experiments.errors import error, median_and_iqr, printed, thousandths
+from tests.measure.experiments.errors import (
+    error,
+    median_and_iqr,
+    paper_table,
+    printed,
+    thousandths,
+)
 from tests.measure.experiments.experiment import Report, Results, Task
 from tests.measure.experiments.ipfi_table_1 import SAMPLINGS, realized
 from tests.measure.experiments.streams import Record, drifting, elec2, shuffled, switched
@@ -44,37 +50,9 @@ Quartiles = tuple[float, float]
 Ours = Mapping[tuple[str, str, float], Sequence[Quartiles]]
 """Stream, sampling and α → quartiles of each part of the stream."""
 
-PAPER: dict[tuple[str, str, float], tuple[Quartiles, ...]] = {
-    ("agrawal fu. 1", "uniform", 0.001): ((0.050, 0.054), (0.075, 0.018), (0.024, 0.028)),
-    ("agrawal fu. 1", "geometric", 0.001): ((0.052, 0.060), (0.071, 0.020), (0.022, 0.023)),
-    ("agrawal fu. 1", "uniform", 0.01): ((0.047, 0.075), (0.098, 0.020), (0.018, 0.011)),
-    ("agrawal fu. 1", "geometric", 0.01): ((0.040, 0.080), (0.116, 0.044), (0.027, 0.008)),
-    ("agrawal fu. 2", "uniform", 0.001): ((0.067, 0.060), (0.064, 0.023), (0.072, 0.065)),
-    ("agrawal fu. 2", "geometric", 0.001): ((0.063, 0.066), (0.059, 0.026), (0.074, 0.071)),
-    ("agrawal fu. 2", "uniform", 0.01): ((0.111, 0.135), (0.208, 0.088), (0.058, 0.016)),
-    ("agrawal fu. 2", "geometric", 0.01): ((0.103, 0.088), (0.166, 0.101), (0.070, 0.028)),
-    ("agrawal fu. 2, early", "uniform", 0.001): ((0.067, 0.123), (0.110, 0.060), (0.064, 0.105)),
-    ("agrawal fu. 2, early", "geometric", 0.001): ((0.066, 0.132), (0.116, 0.067), (0.063, 0.106)),
-    ("agrawal fu. 2, early", "uniform", 0.01): ((0.069, 0.113), (0.217, 0.043), (0.066, 0.042)),
-    ("agrawal fu. 2, early", "geometric", 0.01): ((0.078, 0.103), (0.187, 0.020), (0.069, 0.042)),
-    ("agrawal fu. 2, late", "uniform", 0.001): ((0.071, 0.106), (0.051, 0.031), (0.244, 0.231)),
-    ("agrawal fu. 2, late", "geometric", 0.001): ((0.081, 0.105), (0.061, 0.042), (0.246, 0.230)),
-    ("agrawal fu. 2, late", "uniform", 0.01): ((0.117, 0.093), (0.139, 0.087), (0.095, 0.091)),
-    ("agrawal fu. 2, late", "geometric", 0.01): ((0.103, 0.115), (0.128, 0.106), (0.077, 0.101)),
-    ("agrawal fu. 3", "uniform", 0.001): ((0.079, 0.071), (0.097, 0.026), (0.032, 0.037)),
-    ("agrawal fu. 3", "geometric", 0.001): ((0.081, 0.078), (0.095, 0.036), (0.029, 0.036)),
-    ("agrawal fu. 3", "uniform", 0.01): ((0.097, 0.108), (0.149, 0.044), (0.056, 0.009)),
-    ("agrawal fu. 3", "geometric", 0.01): ((0.124, 0.067), (0.142, 0.022), (0.090, 0.038)),
-    ("agrawal fe. 1", "uniform", 0.001): ((0.048, 0.102), (0.021, 0.036), (0.087, 0.177)),
-    ("agrawal fe. 1", "geometric", 0.001): ((0.035, 0.091), (0.023, 0.031), (0.047, 0.117)),
-    ("agrawal fe. 1", "uniform", 0.01): ((0.062, 0.044), (0.072, 0.023), (0.046, 0.037)),
-    ("agrawal fe. 1", "geometric", 0.01): ((0.044, 0.052), (0.079, 0.047), (0.043, 0.014)),
-    ("stagger fu. 1", "uniform", 0.001): ((0.018, 0.118), (0.009, 0.005), (0.132, 0.443)),
-    ("stagger fu. 1", "geometric", 0.001): ((0.018, 0.117), (0.008, 0.006), (0.131, 0.440)),
-    ("elec2 fe. 1", "uniform", 0.001): ((0.270, 0.305), (0.041, 0.061), (0.353, 0.068)),
-    ("elec2 fe. 1", "geometric", 0.001): ((0.037, 0.039), (0.037, 0.066), (0.037, 0.022)),
-    ("elec2 fe. 1, gradual", "uniform", 0.001): ((0.158, 0.263), (0.048, 0.075), (0.321, 0.089)),
-    ("elec2 fe. 1, gradual", "geometric", 0.001): ((0.037, 0.024), (0.040, 0.069), (0.037, 0.013)),
+PAPER = {
+    (stream, sampling, float(alpha)): parts
+    for (stream, sampling, alpha), parts in paper_table("ipfi-table-2").items()
 }
 """Table 2 without the data sets that are not here."""
 

@@ -26,6 +26,7 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalSAGE, explain_together
 from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
 from tests.kit.support import agrawal
+from tests.measure.experiments.errors import paper_table
 from tests.measure.experiments.experiment import Report, Results, seeded
 from tests.measure.experiments.forests import (
     CONCEPTS,
@@ -50,33 +51,8 @@ SAMPLES = (PRINTED, 4, DEFAULT)
 WINDOW_SAMPLES = (PRINTED, DEFAULT)
 CELLS = len(SWITCHES) * len(WINDOWS)
 
-PAPER: dict[str, dict[str, dict[str, tuple[tuple[float, float], ...]]]] = {
-    "MSE": {
-        "iSAGE": {
-            "low": ((0.057, 0.042), (0.015, 0.012), (0.013, 0.009), (0.015, 0.011)),
-            "middle": ((0.103, 0.105), (0.027, 0.023), (0.027, 0.026), (0.034, 0.034)),
-            "high": ((0.094, 0.066), (0.034, 0.021), (0.038, 0.022), (0.051, 0.027)),
-        },
-        "sliding window": {
-            "low": ((0.066, 0.050), (0.049, 0.043), (0.078, 0.081), (0.139, 0.150)),
-            "middle": ((0.139, 0.140), (0.191, 0.271), (0.320, 0.487), (0.582, 0.971)),
-            "high": ((0.151, 0.104), (0.248, 0.198), (0.420, 0.360), (0.690, 0.607)),
-        },
-    },
-    "MAE": {
-        "iSAGE": {
-            "low": ((0.372, 0.085), (0.197, 0.052), (0.164, 0.041), (0.153, 0.040)),
-            "middle": ((0.459, 0.155), (0.254, 0.080), (0.225, 0.077), (0.226, 0.074)),
-            "high": ((0.454, 0.126), (0.284, 0.075), (0.275, 0.067), (0.305, 0.072)),
-        },
-        "sliding window": {
-            "low": ((0.384, 0.092), (0.227, 0.057), (0.219, 0.060), (0.261, 0.085)),
-            "middle": ((0.492, 0.172), (0.335, 0.111), (0.361, 0.121), (0.480, 0.175)),
-            "high": ((0.505, 0.139), (0.452, 0.130), (0.575, 0.176), (0.811, 0.249)),
-        },
-    },
-}
-"""Error → method → frequency → windows: the mean, and what the paper prints in brackets beside it.
+PAPER = paper_table("isage-table-2")
+"""Error, method and frequency → windows: the mean, and what the paper prints in brackets beside it.
 The sliding window is at 20 times the cost."""
 
 Errors = dict[str, dict[str, list[float]]]
@@ -238,7 +214,7 @@ def _mse(means: Mapping[str, Errors], method: str) -> Floats:
 
 
 def _printed(method: str) -> Floats:
-    return np.array([*PAPER["MSE"][method].values()])[:, :, 0]
+    return np.array([PAPER["MSE", method, frequency] for frequency in SWITCHES])[:, :, 0]
 
 
 def _sentence(
@@ -268,7 +244,7 @@ def _verdict(reached: int) -> str:
 def _table(means: Mapping[str, Errors], results: Mapping[str, Any]) -> str:
     windows = [f"{frequency} {window:,}" for frequency in SWITCHES for window in WINDOWS]
     tables = []
-    for error in PAPER:
+    for error in ("MSE", "MAE"):
         rows = []
         for method in means["low"][error]:
             kind = method.split(",")[0]
@@ -276,7 +252,7 @@ def _table(means: Mapping[str, Errors], results: Mapping[str, Any]) -> str:
             ours = [means[f][error][method] for f in SWITCHES]
             rows.append([f"ours: {method}", *_cells(ours, np.std(runs, axis=0))])
             if method.endswith(f"m = {PRINTED}"):
-                paper = [*PAPER[error][kind].values()]
+                paper = [PAPER[error, kind, frequency] for frequency in SWITCHES]
                 rows.append(
                     [f"paper: {kind}, m = {PRINTED}", *_cells(*np.moveaxis(np.array(paper), 2, 0))]
                 )
@@ -297,7 +273,7 @@ def _draw(means: Mapping[str, Errors], figure: Figure) -> None:
             for m, style in ((DEFAULT, "-"), (PRINTED, ":")):
                 values = means[frequency]["MSE"][f"{kind}, m = {m}"]
                 axes.plot(WINDOWS, values, style, color=colour, label=f"{kind}, m = {m}")
-            printed = [value for value, _ in PAPER["MSE"][kind][frequency]]
+            printed = [value for value, _ in PAPER["MSE", kind, frequency]]
             axes.plot(WINDOWS, printed, "x", color=colour, label=f"{kind}, printed")
         axes.set(xscale="log", yscale="log", title=f"{frequency}: {probability} switches a record")
         axes.set_xticks(WINDOWS, [str(window) for window in WINDOWS])

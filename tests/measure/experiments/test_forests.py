@@ -10,7 +10,7 @@ from river import forest
 
 from fluxplain.baselines import SlidingWindowSAGE, batch_sage
 from fluxplain.explain.imputers import draws
-from fluxplain.explain.sage import permuted
+from fluxplain.explain.randoms import permuted
 from tests.kit.support import agrawal
 from tests.measure.experiments.forests import (
     Forests,

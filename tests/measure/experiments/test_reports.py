@@ -184,7 +184,7 @@ def test_the_farthest_curve_of_any_run_counts() -> None:
 
 def test_table_2_counts_cells() -> None:
     ours = {
-        method: [value / 2 for value, _ in isage_table_2.PAPER["MSE"]["iSAGE"]["low"]]
+        method: [value / 2 for value, _ in isage_table_2.PAPER["MSE", "iSAGE", "low"]]
         for method in (
             *(f"iSAGE, m = {m}" for m in isage_table_2.SAMPLES),
             *(f"sliding window, m = {m}" for m in isage_table_2.WINDOW_SAMPLES),

@@ -19,7 +19,7 @@ from tests.measure.experiments.results import ResultsFile
 from tests.measure.experiments.small_tasks import sleep, square
 
 
-def squares_of(noted: Path, first: int = 1, name: str = "squares", runs: int = 3) -> Experiment:
+def squares_of(noted: Path, first: int = 1, name: str = "squares") -> Experiment:
     """Return an experiment that sums squares, of which the paper knows none."""
 
     def tasks(runs: int) -> list[Task]:
@@ -32,7 +32,7 @@ def squares_of(noted: Path, first: int = 1, name: str = "squares", runs: int = 3
         total = str(sum(results.values()))
         return Report(f"| {total} |", "Equal.", _draw)
 
-    return Experiment(name, "sums of squares", "Nobody, Table 1", runs, tasks, report)
+    return Experiment(name, "sums of squares", "Nobody, Table 1", 3, tasks, report)
 
 
 def _draw(figure: Figure) -> None:

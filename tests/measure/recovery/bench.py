@@ -154,10 +154,7 @@ class Bench:
 
     def takeover(self, role: Role) -> Gone:
         """Kill one of two workers, and wait until the other does its work."""
-        self._settle()
-        name = self._rng.choice(sorted(self._workers.running(role)))
-        self._any_moment()
-        partitions = set(self._workers.next_offsets(name))
+        name, partitions = self._chosen(role)
         since = self._kill(name)
         gone = self._gone(role, partitions, since)
         self._workers.remove(name)
@@ -166,10 +163,7 @@ class Bench:
 
     def restart(self, role: Role) -> Gone:
         """Kill the only worker, start another at once, and wait until it works."""
-        self._settle()
-        (name,) = self._workers.running(role)
-        self._any_moment()
-        partitions = set(self._workers.next_offsets(name))
+        name, partitions = self._chosen(role)
         since = self._kill(name)
         self._workers.remove(name)
         self._workers.add(role)
@@ -177,10 +171,7 @@ class Bench:
 
     def shutdown(self, role: Role) -> Stopped:
         """Stop the only worker, and see what the next one finds."""
-        self._settle()
-        (name,) = self._workers.running(role)
-        self._any_moment()
-        partitions = set(self._workers.next_offsets(name))
+        name, partitions = self._chosen(role)
         began_at = time.monotonic()
         status = self._workers.remove(name)
         seconds = time.monotonic() - began_at
@@ -194,6 +185,15 @@ class Bench:
         loaded = self._workers.loaded(role, self._workers.running(role).values(), since)
         left = sum(offset - committed[partition] for partition, (_, offset) in loaded.items())
         return Stopped(seconds, status, left, self._outputs.repeated[role])
+
+    def _chosen(self, role: Role) -> tuple[str, set[int]]:
+        """Return a worker of a settled role at any moment, and its partitions then."""
+        self._settle()
+        name = self._rng.choice(sorted(self._workers.running(role)))
+        until = time.monotonic() + self._rng.uniform(0.0, self._config.checkpoint.interval_s)
+        while time.monotonic() < until:
+            self._outputs.poll()
+        return name, set(self._workers.next_offsets(name))
 
     def _kill(self, name: str) -> float:
         since = time.time()
@@ -238,11 +238,6 @@ class Bench:
             if not all(shares) or dealt != list(range(counts[role])):
                 return None
         return {role: set(range(count)) for role, count in counts.items()}
-
-    def _any_moment(self) -> None:
-        until = time.monotonic() + self._rng.uniform(0.0, self._config.checkpoint.interval_s)
-        while time.monotonic() < until:
-            self._outputs.poll()
 
     def _wait(self, what: str, answer: Callable[[], T | None]) -> T:
         return wait_until(answer, TIMEOUT_S, what=lambda: what, attend=self._attend)

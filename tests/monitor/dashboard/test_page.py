@@ -2,8 +2,6 @@
 
 import random
 import re
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -14,6 +12,7 @@ from playwright.sync_api import Browser, Route, expect
 from fluxplain.monitor.dashboard.server import PAGE
 from fluxplain.schemas import Change
 from tests.kit.records import letter, prediction
+from tests.kit.waiting import wait_until
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
 from tests.monitor.dashboard.conftest import Open
 from tests.monitor.dashboard.demo import demo
@@ -173,13 +172,10 @@ def test_a_curve_that_comes_late_is_not_drawn_for_another_choice(
         unit = visit.page.locator("#effect-unit")
         expect(unit).to_contain_text("record 190")
         held: list[Route] = []
-
-        def hold(route: Route) -> None:
-            held.append(route)
-
-        visit.page.route("**/api/curves?*alpha=0.01*", hold)
+        # Playwright notes something on a handler, which a built-in method does not take
+        visit.page.route("**/api/curves?*alpha=0.01*", lambda route: held.append(route))  # noqa: PLW0108
         visit.page.locator("#alpha").select_option("0.01")
-        _until(lambda: bool(held), visit)
+        wait_until(lambda: held, 20.0, attend=lambda: visit.page.wait_for_timeout(20))
         visit.page.locator("#stream").select_option(other)
         expect(unit).to_contain_text("record 140")
         with visit.page.expect_response("**/api/curves?*alpha=0.01*"):
@@ -410,13 +406,6 @@ def test_the_page_shows_the_running_demo(browser: Browser, tmp_path: Path) -> No
         assert "iPFI importance of 5 features" in visit.chart("importance")
         visit.close()
         assert running.end() == 0
-
-
-def _until(condition: Callable[[], bool], visit: Visit) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        visit.page.wait_for_timeout(20)
 
 
 def _drawn(visit: Visit) -> None:

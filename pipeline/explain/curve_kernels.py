@@ -1,0 +1,195 @@
+"""Inner loops of curves: their importances, and how they move; see :mod:`.kernels`."""
+
+import math
+
+import numpy as np
+
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats, Places
+from fluxplain.explain.dependence import follow, rates
+from fluxplain.explain.kernels import advanced, are_moderate, moved
+
+
+@compiled
+def middle(values: Floats) -> float:
+    """Return the mean's distance from the first value: exactly 0 if all are equal."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i] - values[0]
+    return total / len(values)
+
+
+@compiled
+def mean_of(values: Floats) -> float:
+    """Return the mean, exact if all values are equal; 0 without values."""
+    return values[0] + middle(values) if len(values) > 0 else 0.0
+
+
+@compiled
+def deviation(curve: Floats) -> float:
+    """Return the standard deviation of the values, exactly 0 if all are equal."""
+    n = len(curve)
+    if n < 2:
+        return 0.0
+    mean, total = middle(curve), 0.0
+    for i in range(n):
+        distance = curve[i] - curve[0] - mean
+        total += distance * distance
+    return math.sqrt(total / (n - 1))
+
+
+@compiled
+def projection(curve: Floats, ice: Floats) -> float:
+    """Return the product of the derivatives of a curve's deviation, by its points, with ``ice``."""
+    scale = deviation(curve) * (len(curve) - 1)
+    total = 0.0
+    if scale > 0.0:
+        mean = middle(curve)
+        for i in range(len(curve)):
+            total += (curve[i] - curve[0] - mean) / scale * ice[i]
+    return total
+
+
+@compiled
+def quarter_range(curve: Floats) -> float:
+    """Return a quarter of the range of a curve; 0 without points."""
+    if len(curve) == 0:
+        return 0.0
+    return float(curve.max() - curve.min()) / 4.0
+
+
+@compiled
+def range_projection(curve: Floats, ice: Floats) -> float:
+    """Return the product of the quarter range's derivatives, by the points, with ``ice``."""
+    if len(curve) == 0:
+        return 0.0
+    high, low = curve.argmax(), curve.argmin()
+    return float(ice[high] - ice[low]) / 4.0 if curve[high] > curve[low] else 0.0
+
+
+WEIGHT, SQUARES, VALUE, PROJECTION, VARIANCE = range(5)
+"""Columns of a curve's state: the sum of its smoothing's weights and of their squares, its
+importance, and the exponential mean of its projections with its variance."""
+
+
+@compiled
+def keep(  # noqa: PLR0917  compiled functions take numbers
+    kept: Floats,
+    followed: Floats,
+    alpha: float,
+    reach: int,
+    n: int,
+    value: float,
+    projection: float,
+) -> None:
+    """Move the state of a curve by its importance and the n-th projection of an ICE curve.
+
+    ``kept`` has the shape (5,), ``followed`` the shape (6,), for the standard error. The mean of
+    the projections is debiased always.
+    """
+    kept[WEIGHT], kept[SQUARES] = advanced(kept[WEIGHT], kept[SQUARES], alpha)
+    kept[VALUE] = value
+    kept[PROJECTION], kept[VARIANCE] = moved(
+        kept[PROJECTION], kept[VARIANCE], alpha / kept[WEIGHT], projection
+    )
+    centre, product = rates(reach, n)
+    follow(followed, projection, min(1.0 / alpha, reach), centre, product)
+
+
+@compiled
+def move_curves(  # noqa: PLR0917  compiled functions take arrays
+    which: Places,
+    points: Floats,
+    outputs: Floats,
+    largest: float,
+    shown: Places,
+    alpha: float,
+    debias: bool,
+    reach: int,
+    grid: Floats,
+    effects: Floats,
+    kept: Floats,
+    followed: Floats,
+    n: Places,
+    increments: Floats,
+) -> bool:
+    """Move curves towards the ICE curves of observations (iPDP, Algorithm 1, lines 5 to 10).
+
+    ``which`` are the curves that move, one after the other, to their evaluation points, shape
+    (moving, points), and the outputs there, shape (moving · points, classes). Return whether no
+    output is larger than ``largest``; if not, nothing has changed.
+
+    ``shown`` has the classes of each curve that count, then -1. What moves are ``grid`` (curves,
+    points), ``effects`` (curves, points, classes), ``kept`` (curves, 5), ``followed`` (curves, 6)
+    and ``n``, how often each has moved. ``increments`` takes the importance of each ICE curve.
+    """
+    if not are_moderate(outputs, largest):
+        return False
+    ice = outputs.reshape((points.shape[0], points.shape[1], outputs.shape[1]))
+    classes = effects.shape[2]
+    per_class = np.empty((3, classes))
+    for i in range(which.shape[0]):
+        curve = which[i]
+        w = alpha / advanced(kept[curve, WEIGHT], 0.0, alpha)[0] if debias else alpha
+        for k in range(points.shape[1]):
+            grid[curve, k] += w * (points[i, k] - grid[curve, k])
+            for c in range(classes):
+                effects[curve, k, c] += w * (ice[i, k, c] - effects[curve, k, c])
+        m = 0
+        while m < classes and shown[curve, m] >= 0:
+            effect, own = effects[curve, :, shown[curve, m]], ice[i, :, shown[curve, m]]
+            per_class[0, m] = deviation(effect)
+            per_class[1, m] = projection(effect, own)
+            per_class[2, m] = deviation(own)
+            m += 1
+        n[curve] += 1
+        value, projected = mean_of(per_class[0, :m]), mean_of(per_class[1, :m])
+        keep(kept[curve], followed[curve], alpha, reach, n[curve], value, projected)
+        increments[i] = mean_of(per_class[2, :m])
+    return True
+
+
+@compiled
+def move_keyed(  # noqa: PLR0917  compiled functions take arrays
+    rows: Places,
+    ice: Floats,
+    largest: float,
+    shown: Places,
+    alpha: float,
+    debias: bool,
+    reach: int,
+    by_range: bool,
+    weights: Floats,
+    effects: Floats,
+    kept: Floats,
+    followed: Floats,
+    n: int,
+) -> float:
+    """Move the means of some keys towards one observation's outputs; return their importance.
+
+    ``rows`` are the keys' places among the ``effects``, shape (places, classes), and among the sums
+    of the smoothing's ``weights``; ``ice`` has the outputs, shape (keys, classes), and ``shown``
+    the classes that count; it is the n-th observation. The importance is a quarter of the range
+    with ``by_range``, else the deviation; NaN if an output is larger than ``largest``: then nothing
+    has changed.
+    """
+    if not are_moderate(ice, largest):
+        return math.nan
+    for i in range(rows.shape[0]):
+        weights[rows[i]], _ = advanced(weights[rows[i]], 0.0, alpha)
+        w = alpha / weights[rows[i]] if debias else alpha
+        for c in range(ice.shape[1]):
+            effects[rows[i], c] += w * (ice[i, c] - effects[rows[i], c])
+    per_class = np.empty((3, shown.shape[0]))
+    effect, own = np.empty((2, rows.shape[0]))
+    for m in range(shown.shape[0]):
+        for i in range(rows.shape[0]):
+            effect[i], own[i] = effects[rows[i], shown[m]], ice[i, shown[m]]
+        if by_range:
+            per_class[0, m], per_class[2, m] = quarter_range(effect), quarter_range(own)
+            per_class[1, m] = range_projection(effect, own)
+        else:
+            per_class[0, m], per_class[2, m] = deviation(effect), deviation(own)
+            per_class[1, m] = projection(effect, own)
+    keep(kept, followed, alpha, reach, n, mean_of(per_class[0]), mean_of(per_class[1]))
+    return mean_of(per_class[2])

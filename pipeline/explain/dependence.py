@@ -1,0 +1,108 @@
+"""Standard errors of exponential means of numbers that depend on each other.
+
+Increments depend on each other: they share a reservoir or a store of values, and records resemble
+the ones before. The variance of their mean is that of independent numbers times the sum of all
+autocorrelations. It is estimated from products of each number with a decaying sum of the ones
+before, so that the state is a few numbers, whatever the time spanned.
+
+References
+----------
+Newey, West (1987), "A Simple, Positive Semi-Definite, Heteroskedasticity and Autocorrelation
+Consistent Covariance Matrix", for sums of weighted autocovariances; Vats, Flegal (2022), "Lugsail
+lag windows for estimating time-average covariance matrices", for two spans without the bias of one.
+"""
+
+import math
+
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats
+
+DEFAULT_REACH = 200
+"""Observations over which increments depend on each other, for reservoirs of 100."""
+
+CENTRE, OWN, SUM, HALF_SUM, PRODUCT, HALF_PRODUCT = range(6)
+"""Columns of what is kept: the mean, the variance, the decaying sums of deviations of the whole
+span and of half of it, and the mean products of deviations with those sums."""
+
+COLUMNS = 6
+
+CENTRES, MEMORY = 5, 20
+"""Over how many times the reach the mean, and the products, are averaged."""
+
+LEAST_FREEDOM = 2.0
+"""With fewer degrees of freedom, the error is not known."""
+
+COST = 1.83
+"""How many spans of numbers a degree of freedom takes where two spans are combined; else one."""
+
+
+@compiled
+def rate(alpha: float, n: int) -> float:
+    """Return the weight of the newest of n numbers in a debiased exponential mean."""
+    return alpha / -math.expm1(n * math.log1p(-alpha))
+
+
+@compiled
+def rates(reach: int, n: int) -> tuple[float, float]:
+    """Return the weights of the newest of n numbers in the mean and in the products."""
+    return rate(1.0 / (CENTRES * reach), n), rate(1.0 / (MEMORY * reach), n)
+
+
+@compiled
+def follow(
+    kept: Floats, value: float, span: float, centre_rate: float, product_rate: float
+) -> None:
+    """Take the next number into what is kept, shape (6,).
+
+    The sums decay by ``1 / span`` at each number.
+    """
+    before = value - kept[CENTRE]
+    kept[CENTRE] += centre_rate * before
+    after = value - kept[CENTRE]
+    kept[OWN] += product_rate * (after * before - kept[OWN])
+    for total, product, decay in (
+        (SUM, PRODUCT, 1.0 / span),
+        (HALF_SUM, HALF_PRODUCT, min(1.0, 2.0 / span)),
+    ):
+        kept[total] *= 1.0 - decay
+        kept[product] += product_rate * (after * kept[total] - kept[product])
+        kept[total] += after
+
+
+@compiled
+def student(freedom: float) -> float:
+    """Return Student's 97.5 % quantile over that of the normal distribution.
+
+    The expansion of Abramowitz and Stegun (26.7.5), within 3 % from 2 degrees of freedom on.
+    """
+    z = 1.959963984540054
+    first = (z**3 + z) / 4.0
+    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
+    third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
+    return 1.0 + (first + (second + third / freedom) / freedom) / freedom / z
+
+
+@compiled
+def standard_error(kept: Floats, n: int, alpha: float, reach: int, squares: float) -> float:
+    """Return the standard error of a mean of n numbers; infinite if too few are known.
+
+    ``squares`` is the sum of the squares of the numbers' weights in the mean. The error is so large
+    that twice of it covers the expectation in about 95 % of cases, though it is an estimate itself.
+    """
+    if n < 2:
+        return math.inf
+    is_long = 1.0 / alpha > reach
+    span, slow = min(1.0 / alpha, reach), 1.0 / (MEMORY * reach)
+    decay = math.expm1(n * math.log1p(-slow))
+    known = decay * decay * (2.0 - slow) / slow / -math.expm1(2 * n * math.log1p(-slow))
+    freedom = known / (COST * span if is_long else span)
+    if freedom < LEAST_FREEDOM:
+        return math.inf
+    total = kept[OWN] + 2.0 * kept[PRODUCT]
+    if is_long:
+        total = 2.0 * total - (kept[OWN] + 2.0 * kept[HALF_PRODUCT])
+    # deviations from a mean of the same numbers are too small: by half of the weights of all lags,
+    # whose sum is 3 spans where two are combined, else 2
+    lost = 0.5 * (3.0 if is_long else 2.0) * span / min(n, 2 * CENTRES * reach)
+    total = max(total, 0.1 * kept[OWN]) / max(0.3, 1.0 - lost)
+    return math.sqrt(total * squares) * student(freedom)

@@ -1,0 +1,43 @@
+"""How trees in the same arrays vote: together in one call."""
+
+from typing import Any
+
+import numpy as np
+
+from fluxplain.evaluate.compiled import Direct
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.forest import learn
+from fluxplain.forest.ask import answer_forest
+from fluxplain.forest.compiled_model import CompiledModel, check
+from fluxplain.forest.names import Layout
+from fluxplain.forest.state import Integers
+
+_VOTE = Direct(learn.vote_forest)
+
+
+class Voting(CompiledModel):
+    """A model whose trees, ``_mains``, vote with weights."""
+
+    _mains: Integers
+
+    def _weights(self) -> Floats:
+        """Return the weight of each tree's vote."""
+        raise NotImplementedError
+
+    def _voted(self, row: Floats, layout: Layout) -> dict[Any, float]:
+        """Return the share of each class in the votes of all trees."""
+        votes, order = self._arrays.scratch()
+        n, status = _VOTE.call(
+            self._arrays.pointer, self._mains, self._weights(), row, layout.columns, votes, order
+        )
+        check(status)
+        labels, numbers = self._arrays.labels, votes.tolist()
+        return {labels[c]: numbers[c] for c in order[:n].tolist()}
+
+    def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
+        order = np.zeros(self._arrays.size.classes, np.int64)
+        shares, status = answer_forest(
+            *(self._arrays.pointer, self._mains, self._weights(), rows, own),
+            *(layout.columns, order),
+        )
+        return status, order[: shares.shape[1]].tolist(), shares

@@ -1,0 +1,116 @@
+"""Standard errors of exponential means: their formula, and how often they hold the expectation."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain import dependence
+from fluxplain.explain.smoothing import ExponentialMeans
+from tests.kit.support import NUMBERS, PROPERTY
+from tests.measure.coverage.__main__ import ROWS, estimates
+from tests.measure.coverage.streams import WEIGHTS
+
+ALPHAS = 0.001, 0.01, 0.05
+
+
+def autoregressive(phi: float, n: int, runs: int, seed: int = 1) -> Floats:
+    """Return numbers of variance 1, each correlated with the one before, shape (n, runs)."""
+    found = np.random.default_rng(seed).normal(size=(n, runs))
+    found[1:] *= math.sqrt(1.0 - phi * phi)
+    for i in range(1, n):
+        found[i] += phi * found[i - 1]
+    return found
+
+
+@pytest.mark.parametrize("n", [2500, 20_000])
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_two_of_them_hold_the_expectation_in_95_percent(alpha: float, phi: float, n: int) -> None:
+    runs = 400
+    means = ExponentialMeans(runs, [alpha])
+    means.update(autoregressive(phi, n, runs))
+    held = np.mean(np.abs(means.values) <= 2.0 * means.std_errors)
+    # three standard deviations of a share of 400 beside 92 to 98 %
+    assert 0.92 - 0.041 <= held <= 0.98 + 0.021
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_numbers_that_repeat_others_are_no_news(alpha: float) -> None:
+    """Each number ten times: the error of the mean is that of a tenth of the numbers."""
+    runs, n = 200, 20_000
+    once = autoregressive(0.0, n // 10, runs)
+    means = ExponentialMeans(runs, [alpha])
+    means.update(np.repeat(once, 10, axis=0))
+    spread = means.values.std()
+    assert np.median(means.std_errors) == pytest.approx(spread, rel=0.25)
+
+
+@pytest.mark.parametrize("alpha", [1.0, *ALPHAS])
+def test_too_few_numbers_have_no_error(alpha: float) -> None:
+    means = ExponentialMeans(1, [alpha])
+    known = [math.inf]
+    for each in autoregressive(0.5, 1000, 1):
+        means.update(each[None])
+        known.append(means.std_error(0, 0))
+    first = next(n for n, error in enumerate(known) if math.isfinite(error))
+    # two degrees of freedom, of which the span of the sums takes as many numbers each
+    assert first == pytest.approx(2.0 * (min(1.0 / alpha, 1.83 * 200)), rel=0.12, abs=2)
+    assert all(map(math.isfinite, known[first:]))
+    assert min(known[first:]) > 0.0
+
+
+def direct(values: list[float], span: float, reach: int) -> tuple[float, float, float]:
+    """Return the variance and both mean products, from the definitions."""
+    centre, deviations, kept = 0.0, list[float](), [0.0, 0.0, 0.0]
+    for n, value in enumerate(values, 1):
+        before = value - centre
+        centre += dependence.rate(1.0 / (dependence.CENTRES * reach), n) * before
+        now = value - centre
+        own = before * now
+        sums = [
+            sum(d * (1.0 - decay) ** age for age, d in enumerate(reversed(deviations), 1))
+            for decay in (1.0 / span, min(1.0, 2.0 / span))
+        ]
+        share = dependence.rate(1.0 / (dependence.MEMORY * reach), n)
+        news = (own, now * sums[0], now * sums[1])
+        kept = [old + share * (new - old) for old, new in zip(kept, news, strict=True)]
+        deviations.append(now)
+    return kept[0], kept[1], kept[2]
+
+
+@PROPERTY
+@given(st.lists(NUMBERS, min_size=1, max_size=40), st.integers(1, 30), st.floats(1.0, 60.0))
+def test_what_is_kept_are_products_of_deviations_with_decaying_sums(
+    values: list[float], reach: int, span: float
+) -> None:
+    kept = np.zeros(dependence.COLUMNS)
+    for n, value in enumerate(values, 1):
+        centre, product = dependence.rates(reach, n)
+        dependence.follow(kept, value, span, centre, product)
+    found = kept[[dependence.OWN, dependence.PRODUCT, dependence.HALF_PRODUCT]]
+    scale = max(map(abs, values)) ** 2
+    assert found.tolist() == pytest.approx(direct(values, span, reach), rel=1e-9, abs=1e-9 * scale)
+
+
+def test_numbers_that_alternate_have_a_small_error_but_one() -> None:
+    means = ExponentialMeans(1, [0.01])
+    means.update(np.tile([[1.0], [-1.0]], (2000, 1)))
+    assert 0.0 < means.std_errors.item() < 0.1
+
+
+@pytest.mark.slow
+def test_the_errors_of_explanations_hold_the_mean_of_many_runs() -> None:
+    """Increments share a reservoir or a store, and the records are autocorrelated besides."""
+    found = np.array([estimates("AR .9", 2500, seed) for seed in range(24)])
+    used = [place for place, weight in enumerate(WEIGHTS.values()) if weight]
+    values, errors = found[:, :, 0, used], found[:, :, 1, used]
+    held = np.abs(values - values.mean(axis=0)) <= 2.0 * errors
+    shares = held.mean(axis=(0, 2))
+    # 24 runs of four features that depend on each other
+    assert dict(zip(ROWS, shares, strict=True)) == {
+        row: pytest.approx(0.95, abs=0.13) for row in ROWS
+    }
