@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 import orjson
 
 from fluxplain.schemas.cloudevents import event_headers
-from fluxplain.schemas.explanation import Effect
+from fluxplain.schemas.explanation import Effect, EffectErrors
 from fluxplain.schemas.methods import Watched
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
@@ -32,7 +32,7 @@ class Curve(Typed):
     ----------
     seq
         Offset of the newest observation in the curve.
-    grid, effect, classes, second_grid
+    grid, effect, classes, second_grid, effect_std_error
         As in :class:`Explanation`.
     """
 
@@ -41,6 +41,7 @@ class Curve(Typed):
     effect: Effect
     classes: list[Label] | None = None
     second_grid: list[Value] | None = None
+    effect_std_error: EffectErrors | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,8 +102,9 @@ class Evaluation(Record):
     outputs
         Method → outputs for each observation; None where the model was not evaluated. iPFI: M
         outputs with the feature replaced. iSAGE: the restricted outputs before and after the
-        feature is revealed. iPDP: the outputs at the evaluation points; for a pair, at each point
-        of the first feature combined with each of the second.
+        feature is revealed, and with several draws the variances of both. iPDP: the outputs at the
+        evaluation points; for a pair, at each point of the first feature combined with each of the
+        second.
     points
         Method → evaluation points for each observation, for methods that have them. For a pair:
         the number of points of the first feature, these points, and those of the second.

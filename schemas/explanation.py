@@ -18,6 +18,9 @@ from fluxplain.schemas.record import (
 Effect = list[float] | list[list[float]] | list[list[list[float]]]
 """A curve, or a curve per class; for a pair a surface, or a surface per class."""
 
+EffectErrors = list[float | None] | list[list[float | None]]
+"""A number for each point of a curve, or of a curve per class; None while too little is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ice(Typed):
@@ -74,6 +77,9 @@ class Explanation(Record):
         Mean loss of the model over the labelled ones of these observations; None without labels.
     grid, effect
         iPDP: the curve. With more than two classes, the effect has one curve per class.
+    effect_std_error
+        iPDP of one feature: standard error of the effect at each point, as that of the value. None
+        where too little is known, and for pairs.
     classes
         iPDP with more than two classes: the class of each curve.
     second_grid
@@ -121,6 +127,7 @@ class Explanation(Record):
     classes: list[Label] | None = None
     second_grid: list[Value] | None = None
     ice: list[Ice] | None = None
+    effect_std_error: EffectErrors | None = None
     incarnation: Incarnation = FIRST_INCARNATION
 
     def message_key(self) -> str:

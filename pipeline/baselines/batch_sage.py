@@ -17,6 +17,7 @@ from fluxplain.explain import curve_kernels, kernels
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples, draws
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import ask_model
+from fluxplain.explain.parameter_checks import ALL
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.randoms import permuted
 from fluxplain.explain.sage import (
@@ -45,7 +46,7 @@ def batch_sage(
     the mean prediction minus the mean loss of the model (efficiency). The model is evaluated
     N·(2 + (features - 1)·m) times, for N observations and m inner samples.
 
-    Few inner samples bias SAGE as they do iSAGE; see
+    The bias of few inner samples is taken off as in iSAGE; see
     :class:`~fluxplain.explain.IncrementalSAGE`.
 
     Parameters
@@ -91,15 +92,17 @@ def permuted_sage(
     labels = tuple(dict.fromkeys(label for each in predictions for label in each.labels))
     outputs = np.concatenate([aligned(each, labels) for each in predictions])
     mean = np.array([curve_kernels.mean_of(column) for column in outputs.T])
+    # all of them have no variance: the batch is the population
+    share = 0.0 if inner_samples in {ALL, 1} else 1.0 / int(inner_samples)
     total = np.zeros(len(players))
     for place, (observed, y) in enumerate(batch):
         order = permuted(len(players), rng)
         chosen = draws(len(batch), inner_samples, rng)
         places = changing(players, order, observed, batch.stored)
-        draw = Draw(places, np.arange(1, len(places)), len(chosen))
+        draw = Draw(places, np.arange(1, len(places)), len(chosen), share)
         question = hidden(players, observed, batch.stored, chosen, draw)
         _, [table] = ask_model(batch.evaluator, observed, [question])
         own, numbers = outputs[place], aligned(table, labels)
-        blocks = kernels.revealed(mean, own, numbers, draw.m, places, len(players))
+        blocks = kernels.revealed(mean, own, numbers, draw.m, draw.share, places, len(players))
         total += SAGE.increments(loss, [y], labels, own[None], blocks)
     return dict(zip(players.names, (total / len(batch)).tolist(), strict=True))

@@ -71,7 +71,7 @@ class SAGESettings(Section):
     warm_up: Size | None = None
     """Observations before the first explanation; by default, and at most, `reservoir_size`."""
     inner_samples: InnerSamples = 5
-    """Draws for each record; few draws bias iSAGE. `"all"` uses the whole reservoir, for the
+    """Draws for each record; a single one biases iSAGE. `"all"` uses the whole reservoir, for the
     imputer `"interventional"` only."""
 
     @model_validator(mode="after")

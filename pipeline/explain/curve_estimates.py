@@ -51,7 +51,11 @@ class CurveEstimates:
         """Return the standard error of one curve's importance."""
         if not self.n[curve]:
             return math.inf
-        kept: list[float] = self._kept[curve].tolist()
-        squares = kept[curve_kernels.SQUARES] / kept[curve_kernels.WEIGHT] ** 2
-        n = self.n.item(curve)
+        n, squares = self.n.item(curve), self._squares(curve)
         return standard_error(self._followed[curve], n, self.alpha, self.reach, squares)
+
+    def _squares(self, curve: int) -> float:
+        """Return the sum of the squares of the observations' weights in a curve."""
+        kept: list[float] = self._kept[curve].tolist()
+        weight = kept[curve_kernels.WEIGHT]
+        return kept[curve_kernels.SQUARES] / weight**2 if weight else 0.0

@@ -6,7 +6,7 @@ import numpy as np
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats, Places
-from fluxplain.explain.dependence import follow, rates
+from fluxplain.explain.dependence import CENTRE, follow, rates, standard_error
 from fluxplain.explain.kernels import advanced, are_moderate, moved
 
 
@@ -97,6 +97,26 @@ def keep(  # noqa: PLR0917  compiled functions take numbers
 
 
 @compiled
+def slope(grid: Floats, effect: Floats, k: int) -> float:
+    """Return a curve's slope at a point, from its neighbours; 0 where the grid has no width."""
+    low, high = max(k - 1, 0), min(k + 1, grid.shape[0] - 1)
+    width = grid[high] - grid[low]
+    return (effect[high] - effect[low]) / width if width > 0.0 else 0.0
+
+
+@compiled
+def point_errors(followed: Floats, n: Places, squares: Floats, alpha: float, reach: int) -> Floats:
+    """Return the standard error of each point of an effect; see :func:`standard_error`.
+
+    ``followed`` has the shape (points, 6), and ``n`` says how often each point has moved.
+    """
+    errors = np.empty(followed.shape[0])
+    for k in range(followed.shape[0]):
+        errors[k] = standard_error(followed[k], n[k], alpha, reach, squares[k])
+    return errors
+
+
+@compiled
 def move_curves(  # noqa: PLR0917  compiled functions take arrays
     which: Places,
     points: Floats,
@@ -110,6 +130,7 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
     effects: Floats,
     kept: Floats,
     followed: Floats,
+    followed_points: Floats,
     n: Places,
     increments: Floats,
 ) -> bool:
@@ -120,8 +141,14 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
     output is larger than ``largest``; if not, nothing has changed.
 
     ``shown`` has the classes of each curve that count, then -1. What moves are ``grid`` (curves,
-    points), ``effects`` (curves, points, classes), ``kept`` (curves, 5), ``followed`` (curves, 6)
-    and ``n``, how often each has moved. ``increments`` takes the importance of each ICE curve.
+    points), ``effects`` (curves, points, classes), ``kept`` (curves, 5), ``followed`` (curves, 6),
+    and ``n``, how often each has moved; and ``followed_points`` (curves, points, classes, 6), for
+    the standard errors of the effects, unless there are 0 curves in it. ``increments`` takes the
+    importance of each ICE curve.
+
+    An effect is that at the smoothed grid point. Both the output at another point, and the mean of
+    the former ones, count as if the curve were a line up to there: else the grid's motion would
+    look like an error of the effect.
     """
     if not are_moderate(outputs, largest):
         return False
@@ -143,6 +170,18 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
             per_class[2, m] = deviation(own)
             m += 1
         n[curve] += 1
+        if followed_points.shape[0] > 0:
+            span = min(1.0 / alpha, reach)
+            centre, product = rates(reach, n[curve])
+            for j in range(m):
+                c = shown[curve, j]
+                for k in range(points.shape[1]):
+                    rise = slope(grid[curve], effects[curve, :, c], k)
+                    distance = points[i, k] - grid[curve, k]
+                    if w < 1.0:
+                        followed_points[curve, k, c, CENTRE] += rise * w / (1.0 - w) * distance
+                    output = ice[i, k, c] - rise * distance
+                    follow(followed_points[curve, k, c], output, span, centre, product)
         value, projected = mean_of(per_class[0, :m]), mean_of(per_class[1, :m])
         keep(kept[curve], followed[curve], alpha, reach, n[curve], value, projected)
         increments[i] = mean_of(per_class[2, :m])
@@ -160,26 +199,36 @@ def move_keyed(  # noqa: PLR0917  compiled functions take arrays
     reach: int,
     by_range: bool,
     weights: Floats,
+    squares: Floats,
+    counts: Places,
     effects: Floats,
     kept: Floats,
     followed: Floats,
+    followed_points: Floats,
     n: int,
 ) -> float:
     """Move the means of some keys towards one observation's outputs; return their importance.
 
-    ``rows`` are the keys' places among the ``effects``, shape (places, classes), and among the sums
-    of the smoothing's ``weights``; ``ice`` has the outputs, shape (keys, classes), and ``shown``
-    the classes that count; it is the n-th observation. The importance is a quarter of the range
-    with ``by_range``, else the deviation; NaN if an output is larger than ``largest``: then nothing
-    has changed.
+    ``rows`` are the keys' places among the ``effects``, shape (places, classes), among the sums of
+    the smoothing's ``weights`` and of their ``squares``, among the ``counts`` of their outputs, and
+    in ``followed_points`` (places, classes, 6), for the standard errors of the effects, unless it
+    has 0 places. ``ice`` has the outputs, shape (keys, classes), and ``shown`` the classes that
+    count; it is the n-th observation. The importance is a quarter of the range with ``by_range``,
+    else the deviation; NaN if an output is larger than ``largest``: then nothing has changed.
     """
     if not are_moderate(ice, largest):
         return math.nan
     for i in range(rows.shape[0]):
-        weights[rows[i]], _ = advanced(weights[rows[i]], 0.0, alpha)
-        w = alpha / weights[rows[i]] if debias else alpha
+        row = rows[i]
+        weights[row], squares[row] = advanced(weights[row], squares[row], alpha)
+        counts[row] += 1
+        w = alpha / weights[row] if debias else alpha
         for c in range(ice.shape[1]):
-            effects[rows[i], c] += w * (ice[i, c] - effects[rows[i], c])
+            effects[row, c] += w * (ice[i, c] - effects[row, c])
+        if followed_points.shape[0] > 0:
+            centre, product = rates(reach, counts[row])
+            for c in shown:
+                follow(followed_points[row, c], ice[i, c], min(1.0 / alpha, reach), centre, product)
     per_class = np.empty((3, shown.shape[0]))
     effect, own = np.empty((2, rows.shape[0]))
     for m in range(shown.shape[0]):

@@ -32,7 +32,8 @@ class Smoothed(NamedTuple):
 
     ``n`` counts the updates, ``axes`` are the smoothed points or categories of each feature, and
     ``effect`` is an :data:`~fluxplain.explain.curve.Effect`, of a pair a
-    :data:`~fluxplain.explain.surface.SurfaceEffect`.
+    :data:`~fluxplain.explain.surface.SurfaceEffect`. ``effect_errors`` are the standard errors of a
+    feature's effect, in its form, infinite while too little is known; None for a pair.
     """
 
     n: int
@@ -40,6 +41,7 @@ class Smoothed(NamedTuple):
     std_error: float
     axes: tuple[Grid, ...]
     effect: Any
+    effect_errors: Any
 
 
 class Effects(Estimates):
@@ -133,6 +135,10 @@ class Effects(Estimates):
             axes: tuple[Grid, ...] = (self.ranks.grid(place),)
         else:
             curves, axes = self.surfaces[name].curves, self.surfaces[name].axes
-        effect = shown_effect(*curves.effects(place), [len(axis) for axis in axes])
+        labels, effects = curves.effects(place)
+        shape = [len(axis) for axis in axes]
+        effect, errors = shown_effect(labels, effects, shape), None
+        if len(axes) == 1:
+            errors = shown_effect(labels, curves.effect_errors(place), shape)
         n, value = curves.n.item(place), curves.values.item(place)
-        return Smoothed(n, value, curves.std_error(place), axes, effect)
+        return Smoothed(n, value, curves.std_error(place), axes, effect, errors)

@@ -185,37 +185,85 @@ def loss_growths(  # noqa: PLR0917  compiled functions take arrays
 
 
 @compiled
+def excess(
+    kind: int, numbers: Sequence[float] | Floats, variances: Sequence[float] | Floats, label: int
+) -> float:
+    """Return how much larger the loss on an estimated output is expected to be than on the true.
+
+    ``variances`` are those of the numbers. Exact for Brier and the squared error, of second order
+    for the cross-entropy, and 0 for the others, which are not smooth.
+    """
+    if kind == SQUARED_ERROR:
+        return variances[0]
+    if kind == BRIER:
+        total = 0.0
+        for c in range(len(variances)):
+            total += variances[c]
+        return total
+    if kind == CROSS_ENTROPY and label >= 0:
+        p = numbers[label]
+        if PROBABILITY_FLOOR < p < 1.0 - PROBABILITY_FLOOR:
+            return 0.5 * variances[label] / p / p
+    return 0.0
+
+
+@compiled
 def loss_falls(kind: int, labels: Places, ys: Floats, two: float, blocks: Floats) -> Floats:
-    """Return how much the loss on the first output of each block exceeds that on the second."""
-    given = losses(kind, labels, ys, two, blocks)
+    """Return how much the loss on the first output of each block exceeds that on the second.
+
+    If a block has four rows, the last two are the variances of the first two, whose :func:`excess`
+    does not count.
+    """
+    given = losses(kind, labels, ys, two, blocks[:, :2])
+    if blocks.shape[1] == 4:
+        for block in range(blocks.shape[0]):
+            label = labels[block if len(labels) > 1 else 0]
+            for row in range(2):
+                given[block, row] -= excess(kind, blocks[block, row], blocks[block, 2 + row], label)
     return given[:, 0] - given[:, 1]
 
 
 @compiled
 def revealed(  # noqa: PLR0917  compiled functions take arrays
-    mean: Floats, prediction: Floats, numbers: Floats, m: int, places: Places, players: int
+    mean: Floats,
+    prediction: Floats,
+    numbers: Floats,
+    m: int,
+    share: float,
+    places: Places,
+    players: int,
 ) -> Floats:
     """Return the outputs before and after each player is revealed (iSAGE, Algorithm 1).
 
     ``mean`` is the output when none is, ``prediction`` when all are, and ``numbers`` are those on m
     inputs for each number of revealed players in between; arbitrary where the model was not
     evaluated. ``places`` are the players in the order in which they are revealed; the others are
-    null players. Returns the shape (players, 2, classes).
+    null players.
+
+    Returns the shape (players, 2, classes) if ``share`` is 0. Else two more rows are the variances
+    of these outputs: between them ``share`` of the sample variance of the m, at both ends 0.
     """
     n, classes = places.shape[0], prediction.shape[0]
-    steps = np.empty((n + 1, classes))
+    steps, spreads = np.empty((n + 1, classes)), np.zeros((n + 1, classes))
     steps[0], steps[n] = mean, prediction
     for i in range(1, n):
         for c in range(classes):
-            value = numbers[(i - 1) * m, c]
+            value, squares = numbers[(i - 1) * m, c], 0.0
             for j in range(1, m):
-                value += 1.0 / (j + 1) * (numbers[(i - 1) * m + j, c] - value)
+                distance = numbers[(i - 1) * m + j, c] - value
+                value += 1.0 / (j + 1) * distance
+                squares += distance * (numbers[(i - 1) * m + j, c] - value)
             steps[i, c] = value
-    pairs = np.empty((players, 2, classes))
-    pairs[:] = prediction
+            spreads[i, c] = share * squares / max(m - 1, 1)
+    blocks = np.zeros((players, 4 if share > 0.0 else 2, classes))
+    for player in range(players):
+        blocks[player, 0] = blocks[player, 1] = prediction
     for i in range(n):
-        pairs[places[i], 0], pairs[places[i], 1] = steps[i], steps[i + 1]
-    return pairs
+        player = places[i]
+        blocks[player, 0], blocks[player, 1] = steps[i], steps[i + 1]
+        if share > 0.0:
+            blocks[player, 2], blocks[player, 3] = spreads[i], spreads[i + 1]
+    return blocks
 
 
 @compiled
@@ -327,11 +375,17 @@ def offer(  # noqa: PLR0917  arrays
 
 @compiled
 def quantile(ordered: Sequence[float] | Floats, q: float) -> float:
-    """Return the ``q``-quantile (0 to 1) of numbers in increasing order, interpolated linearly."""
-    position = q * (len(ordered) - 1)
+    """Return the ``q``-quantile (0 to 1) of numbers in increasing order, interpolated linearly.
+
+    Its median is that of all numbers of which these are a sample, whatever their distribution
+    (Hyndman, Fan 1996, "Sample Quantiles in Statistical Packages", definition 8): quantiles of
+    another definition would make ranges too narrow.
+    """
+    n = len(ordered)
+    position = min(max(q * (n + 1.0 / 3.0) - 2.0 / 3.0, 0.0), n - 1.0)
     below = int(position)
     low: float = ordered[below]
-    if below + 1 < len(ordered):
+    if below + 1 < n:
         low += (position - below) * (ordered[below + 1] - low)
     return low
 

@@ -271,7 +271,7 @@ class IncrementalPDP(EffectExplainer):
     ...     values = pdp.explain_one({"a": float(a % 5), "b": 1.0})
     >>> grid, effect = pdp.curves["a"]
     >>> [round(v, 3) for v in grid], [round(v, 3) for v in effect]
-    ([0.2, 2.0, 3.8], [1.4, 5.0, 8.6])
+    ([0.0, 2.0, 4.0], [1.0, 5.0, 9.0])
     """
 
     def __init__(
@@ -326,6 +326,15 @@ class IncrementalPDP(EffectExplainer):
         """Feature → (grid, effect); both empty before the first explanation."""
         known = {feature: self._known().smoothed(feature) for feature in self.features}
         return {feature: (each.axes[0], each.effect) for feature, each in known.items()}
+
+    @property
+    def curve_errors(self) -> dict[str, Effect]:
+        """Feature → standard errors of the effect's points, in the effect's form.
+
+        Infinite while too little is known; see :attr:`std_errors`.
+        """
+        known = {feature: self._known().smoothed(feature) for feature in self.features}
+        return {feature: each.effect_errors for feature, each in known.items()}
 
     @property
     def ice(self) -> dict[str, list[IceCurve]]:

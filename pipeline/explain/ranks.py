@@ -7,14 +7,14 @@ from fluxplain.evaluate.table import Labels, Table, aligned
 from fluxplain.explain import curve_kernels
 from fluxplain.explain.curve import LARGEST, Grid, check_answers, check_size, shown_labels
 from fluxplain.explain.curve_estimates import CurveEstimates
-from fluxplain.explain.dependence import DEFAULT_REACH
+from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH
 
 
 class RankCurves(CurveEstimates):
     """Several curves of one model that move together.
 
     ``alpha`` smooths the effects and the grid points. ``increments`` are the importances of the
-    last ICE curve of each.
+    last ICE curve of each. With ``point_errors``, the effects have standard errors.
 
     References
     ----------
@@ -22,12 +22,19 @@ class RankCurves(CurveEstimates):
     """
 
     def __init__(
-        self, count: int, alpha: float, *, debias: bool = True, reach: int = DEFAULT_REACH
+        self,
+        count: int,
+        alpha: float,
+        *,
+        debias: bool = True,
+        reach: int = DEFAULT_REACH,
+        point_errors: bool = True,
     ) -> None:
         super().__init__(count, alpha, debias=debias, reach=reach)
         self.increments = np.zeros(count)
         self._grid = np.zeros((count, 0))
         self._effects = np.zeros((count, 0, 0))
+        self._followed_points = np.zeros((count if point_errors else 0, 0, 0, COLUMNS))
         self._labels: Labels = ()
         self._known: list[Labels] = [()] * count
         self._shown: Places = np.zeros((count, 0), dtype=np.intp)
@@ -62,6 +69,7 @@ class RankCurves(CurveEstimates):
             self._effects,
             self._kept,
             self._followed,
+            self._followed_points,
             self.n,
             increments,
         ):
@@ -75,21 +83,36 @@ class RankCurves(CurveEstimates):
 
     def effects(self, curve: int) -> tuple[Labels, Floats]:
         """Return the shown classes of one curve, and their effects, shape (classes, points)."""
-        shown = [place for place in self._shown[curve].tolist() if place >= 0]
-        effects = self._effects[curve]
+        shown, effects = self._shown_places(curve), self._effects[curve]
         columns = [effects[:, place] for place in shown]
         return tuple(self._labels[place] for place in shown), np.array(columns)
+
+    def effect_errors(self, curve: int) -> Floats:
+        """Return the standard errors of these effects; infinite while too little is known."""
+        squares, n = np.full(self._grid.shape[1], self._squares(curve)), self.n.item(curve)
+        counts = np.full(self._grid.shape[1], n)
+        followed = self._followed_points[curve]
+        errors = [
+            curve_kernels.point_errors(followed[:, c], counts, squares, self.alpha, self.reach)
+            for c in self._shown_places(curve)
+        ]
+        return np.array(errors)
+
+    def _shown_places(self, curve: int) -> list[int]:
+        return [place for place in self._shown[curve].tolist() if place >= 0]
 
     def _learn(self, which: Places, labels: Labels, size: int) -> None:
         """Add new classes."""
         if self._grid.shape[1] != size:
             self._grid = np.zeros((len(self.n), size))
             self._effects = np.zeros((len(self.n), size, 0))
+            self._followed_points = np.zeros((len(self._followed_points), size, 0, COLUMNS))
         new = [label for label in labels if label not in self._labels]
         if new:
             self._labels = (*self._labels, *new)
             grown = ((0, 0), (0, 0), (0, len(new)))
             self._effects = np.pad(self._effects, grown)
+            self._followed_points = np.pad(self._followed_points, (*grown, (0, 0)))
             self._shown = np.pad(self._shown, grown[1:], constant_values=-1)
         columns = {label: place for place, label in enumerate(self._labels)}
         for curve in which.tolist():

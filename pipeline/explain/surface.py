@@ -50,10 +50,13 @@ class Surface:
         self._keys: list[tuple[Value, ...]] = []  # of the last points
         self._width = 0  # how many of them a category has at most
         self._grids: list[ExponentialMeans] = []  # smoothed points of numeric features
+        is_pair = len(categorical) > 1
         self.curves: RankCurves | KeyedCurve[tuple[Value, ...]] = (
-            KeyedCurve(alpha, by_range=len(categorical) == 1, debias=debias, reach=reach)
+            KeyedCurve(
+                alpha, by_range=not is_pair, debias=debias, reach=reach, point_errors=not is_pair
+            )
             if any(categorical)
-            else RankCurves(1, alpha, debias=debias, reach=reach)
+            else RankCurves(1, alpha, debias=debias, reach=reach, point_errors=not is_pair)
         )
 
     def update_table(self, axes: Sequence[Grid], answers: Table) -> float:

@@ -22,7 +22,7 @@ import orjson
 import pyarrow as pa
 
 from fluxplain.schemas import Record
-from fluxplain.schemas.explanation import Effect
+from fluxplain.schemas.explanation import Effect, EffectErrors
 from fluxplain.schemas.record import Typed, Value
 
 SCALARS: dict[Any, pa.DataType] = {
@@ -113,6 +113,9 @@ def restored(row: Mapping[str, Any]) -> dict[str, Any]:
         if found.get("second_grid") is None:
             effects = [surface[0] for surface in effects]
         found["effect"] = effects if classes is not None else effects[0]
+    errors = found.get("effect_std_error")
+    if errors is not None and classes is None:
+        [found["effect_std_error"]] = errors
     return found
 
 
@@ -139,6 +142,8 @@ def _columns(name: str, hint: Any) -> Iterator[Column]:
         yield Column(categories, pa.list_(pa.string()), _getter(name, _categories))
     elif hint == Effect:
         yield Column(name, SURFACES, _surfaces)
+    elif hint == EffectErrors:
+        yield Column(name, CURVES, _errors)
     elif hint == list[float] | list[list[float]]:
         yield Column(name, CURVES, _getter(name, _curves))
     else:
@@ -202,6 +207,12 @@ def _surfaces(owner: Any) -> Any:
         return None
     of_classes = effect if owner.classes is not None else [effect]
     return of_classes if owner.second_grid is not None else [[curve] for curve in of_classes]
+
+
+def _errors(owner: Any) -> Any:
+    """Return the standard errors of an explanation's effect as [class][point]."""
+    errors = owner.effect_std_error
+    return errors if errors is None or owner.classes is not None else [errors]
 
 
 def _curves(effect: list[Any]) -> Any:

@@ -1,6 +1,8 @@
 """History of a feature's iPDP: the current curve, earlier ones, and ICE curves."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +26,8 @@ NO_ICE = b"[]"
 class PdpHistory:
     """Curves of one feature, stored as JSON, which takes a fifth of the memory of Python's numbers.
 
-    Earlier curves are evenly spaced. ``current`` is None if there was no room for it.
+    Earlier curves are evenly spaced, without standard errors. ``current`` is None if there was no
+    room for it.
     """
 
     def __init__(self) -> None:
@@ -52,7 +55,8 @@ class PdpHistory:
     def add(self, curve: Curve, ice: Sequence[Ice], *, most: int) -> bool:
         """Add the newest curves within ``most`` bytes; return whether all of them fit."""
         if self.current is not None and self._thinning.keeps_next():
-            self.earlier.append(self.current)
+            former = Curve(**orjson.loads(self.current))
+            self.earlier.append(compact(orjson.dumps(replace(former, effect_std_error=None))))
         self.current, self.ice = (compact(orjson.dumps(each)) for each in (curve, ice))
         has_ice = self.ice != NO_ICE
         self.trim(most)
@@ -78,8 +82,14 @@ def curve_of(e: Explanation) -> Curve | None:
     """Return the curve or surface of an explanation; None if it has none that can be plotted."""
     if not e.grid or not e.effect:
         return None
-    curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid)
-    return curve if is_drawable(curve) else None
+    curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid, e.effect_std_error)
+    if not is_drawable(curve):
+        return None
+    return (
+        curve
+        if curve.effect_std_error is None or errors_of(curve)
+        else replace(curve, effect_std_error=None)
+    )
 
 
 def drawable_ice(e: Explanation) -> list[Ice]:
@@ -106,6 +116,20 @@ def effect_of(curve: Curve) -> dict[Label | None, Floats]:
     """Return class → effect of a drawable curve; the key is None if there is only one output."""
     effect = np.array(curve.effect, np.float64)
     return dict(zip(curve.classes, effect, strict=True)) if curve.classes else {None: effect}
+
+
+def errors_of(curve: Curve) -> dict[Label | None, Floats]:
+    """Return class → standard errors of a drawable curve, NaN where unknown; none if it has none.
+
+    None too if they do not fit the effect, or are too large.
+    """
+    errors = np.array(np.nan)
+    with suppress(ValueError):
+        errors = np.array(curve.effect_std_error, np.float64)
+    fits = errors.shape == np.array(curve.effect, np.float64).shape
+    if not fits or not are_moderate(errors[~np.isnan(errors)].flat):
+        return {}
+    return dict(zip(curve.classes, errors, strict=True)) if curve.classes else {None: errors}
 
 
 def drawable_curves(change: Change) -> list[tuple[str, Curve]]:

@@ -183,7 +183,8 @@ class _Stream:
 
     def remember_curve(self, e: Explanation) -> None:
         if e.grid and e.effect:
-            curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid)
+            errors = e.effect_std_error
+            curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid, errors)
             self.curves.setdefault(e.feature, ThinnedHistory()).add(e.seq, curve)
 
     def with_curves(self, change: Change, seq: int) -> Change:

@@ -227,9 +227,10 @@ class FeatureState:
         texts = text_bytes(known)
         if not isinstance(points, np.ndarray):
             texts += text_bytes(points)
-        # the numbers of grid and effect, and the names in front of them
-        each = NUMBER_BYTES * (len(points) + 2) * (max(len(known), 1) + 1) + texts
-        if (1 + self._kept) * each > room:
+        # the numbers of grid, effect and errors, and the names in front of them
+        of_class = NUMBER_BYTES * (len(points) + 2)
+        each = of_class * (max(len(known), 1) + 1) + texts
+        if (1 + self._kept) * each + of_class * max(len(known), 1) > room:
             raise ValueError(
                 f"a curve of {len(points):,} points and {len(known):,} classes does not fit into a "
                 "message"
@@ -272,13 +273,14 @@ class FeatureState:
             means = self.means[method]
             value, error = means.values.item(place, 0), means.std_error(place, 0)
             return {"updates": means.n, "value": value, "std_error": _known(error)}
-        n, value, std_error, axes, effect = self.effects[place].smoothed(self._name)
+        n, value, std_error, axes, effect, errors = self.effects[place].smoothed(self._name)
         by_class = effect if isinstance(effect, dict) else None
         return {
             "updates": n,
             "value": value,
             "std_error": _known(std_error),
             "effect": effect if by_class is None else list(by_class.values()),
+            "effect_std_error": _all_known(errors),
             "classes": None if by_class is None else list(by_class),
             **dict(zip(("grid", "second_grid"), axes, strict=False)),
         }
@@ -286,6 +288,13 @@ class FeatureState:
 
 def _known(std_error: float) -> float | None:
     return std_error if math.isfinite(std_error) else None
+
+
+def _all_known(errors: Any) -> Any:
+    """Return the standard errors of a curve, or of one for each class; None for unknown ones."""
+    if isinstance(errors, dict):
+        return [_all_known(of_class) for of_class in errors.values()]
+    return None if errors is None else [*map(_known, errors)]
 
 
 Errors = dict[int, Exception]

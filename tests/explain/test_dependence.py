@@ -12,7 +12,6 @@ from fluxplain.explain import dependence
 from fluxplain.explain.smoothing import ExponentialMeans
 from tests.kit.support import NUMBERS, PROPERTY
 from tests.measure.coverage.__main__ import ROWS, estimates
-from tests.measure.coverage.streams import WEIGHTS
 
 ALPHAS = 0.001, 0.01, 0.05
 
@@ -103,14 +102,17 @@ def test_numbers_that_alternate_have_a_small_error_but_one() -> None:
 
 
 @pytest.mark.slow
-def test_the_errors_of_explanations_hold_the_mean_of_many_runs() -> None:
-    """Increments share a reservoir or a store, and the records are autocorrelated besides."""
-    found = np.array([estimates("AR .9", 2500, seed) for seed in range(24)])
-    used = [place for place, weight in enumerate(WEIGHTS.values()) if weight]
-    values, errors = found[:, :, 0, used], found[:, :, 1, used]
-    held = np.abs(values - values.mean(axis=0)) <= 2.0 * errors
-    shares = held.mean(axis=(0, 2))
-    # 24 runs of four features that depend on each other
-    assert dict(zip(ROWS, shares, strict=True)) == {
-        row: pytest.approx(0.95, abs=0.13) for row in ROWS
-    }
+@pytest.mark.parametrize("stream", ["independent", "AR .9"])
+def test_the_errors_of_explanations_hold_the_truth_or_the_mean_of_many_runs(stream: str) -> None:
+    """Increments share a reservoir or a store, and records may be autocorrelated besides.
+
+    The truth is that of independent records; autocorrelation biases explanations a little.
+    """
+    found = [estimates(stream, 2500, seed) for seed in range(24)]
+    for row, *of_runs in zip(ROWS, *found, strict=True):
+        values, errors, truths = np.array(of_runs).transpose(1, 0, 2)
+        off = values - truths
+        is_biased = stream != "independent" or (row.method, row.samples) == ("isage", 1)
+        held = np.abs(off - off.mean(axis=0) * is_biased) <= 2.0 * errors
+        # 24 runs of four features that depend on each other
+        assert (row, held.mean()) == (row, pytest.approx(0.95, abs=0.13))

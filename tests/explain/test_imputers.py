@@ -188,7 +188,7 @@ def test_what_isage_asks_about_is_possible_unless_features_are_mixed(imputer: st
         observed = encoding.observe(x)
         question = sampler.ask(observed)
         if t >= 500 and question:
-            order, levels, m = question.about
+            order, levels, m, _ = question.about
             first = FEATURES[order[0]]
             if first in others and 1 in levels:
                 for row in inputs_of(observed, [question]).dicts()[1 : 1 + m]:

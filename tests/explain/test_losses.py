@@ -1,18 +1,25 @@
 """Losses against their formulas."""
 
+import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.evaluate import Label, Output
-from fluxplain.explain import LOSSES, IncrementalPFI, IncrementalSAGE, get_loss
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import Labels
+from fluxplain.explain import LOSSES, IncrementalPFI, IncrementalSAGE, get_loss, kernels
 from fluxplain.explain.losses import (
+    Loss,
     Target,
     absolute_error,
     brier,
+    compiled_loss,
     cross_entropy,
+    losses_on,
     squared_error,
     zero_one,
 )
@@ -50,6 +57,47 @@ def test_zero_one_compares_the_most_probable_class(y: str, p: dict[Label, float]
 def test_regression_losses_are_their_formulas(y: float, output: float) -> None:
     assert absolute_error(y, output) == abs(output - y)
     assert squared_error(y, output) == pytest.approx((output - y) ** 2)
+
+
+@PROPERTY
+@given(
+    st.lists(st.tuples(st.floats(0.1, 0.8), st.floats(0.1, 0.8)), min_size=2, max_size=5),
+    st.integers(2, 3),
+    st.sampled_from([squared_error, brier, cross_entropy]),
+)
+def test_the_excess_is_what_the_loss_of_a_mean_of_few_outputs_has_too_much(
+    outputs: list[tuple[float, float]], m: int, loss: Loss
+) -> None:
+    """Over all draws of m of some equally likely outputs; their variance is estimated."""
+    labels: Labels = (None,) if loss is squared_error else ("a", "b")
+    numbers, y = np.array(outputs)[:, : len(labels)], 0.7 if loss is squared_error else "b"
+    compiled = compiled_loss(loss, [y], labels)
+    assert compiled is not None
+    kind, [label], _, _ = compiled
+
+    def loss_on(output: Floats) -> float:
+        return losses_on(loss, [y], labels, output[None, None]).item()
+
+    plain, corrected = [], []
+    for drawn in itertools.product(numbers, repeat=m):
+        mean, variances = np.mean(drawn, axis=0), np.var(drawn, axis=0, ddof=1) / m
+        plain.append(loss_on(mean))
+        corrected.append(plain[-1] - kernels.excess(kind, mean, variances, label))
+    exact = loss_on(numbers.mean(axis=0))
+    bias, remaining = np.mean(plain) - exact, np.mean(corrected) - exact
+    if loss is cross_entropy:
+        assert abs(remaining) <= 0.6 * abs(bias) + 1e-12
+    else:
+        assert abs(remaining) <= 1e-12
+    blocks = np.array([[[0.5] * len(labels), mean, np.zeros(len(labels)), variances]])
+    fall = kernels.loss_falls(*compiled, blocks).item()
+    assert fall == pytest.approx(loss_on(blocks[0, 0]) - corrected[-1])
+
+
+@pytest.mark.parametrize("loss", [absolute_error, zero_one])
+def test_a_loss_that_is_not_smooth_has_no_excess(loss: Loss) -> None:
+    kind = list(LOSSES.values()).index(loss)
+    assert kernels.excess(kind, np.array([0.4, 0.6]), np.array([0.1, 0.1]), 0) == 0.0
 
 
 @PROPERTY

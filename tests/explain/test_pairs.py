@@ -87,7 +87,7 @@ def rows(n: int) -> list[Row]:
             "b": rng.gauss(0, 1),
             "c": "xyzz"[t % 4],
             "d": "uv"[t // 2 % 2],
-            "e": float(t // 5 % 4),
+            "e": float(t // 5 % 2),
         }
         for t in range(n)
     ]

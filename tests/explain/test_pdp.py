@@ -17,7 +17,10 @@ from fluxplain.explain.grids import GridKind, GridSettings, StorageKind
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.points import PointStorage, seeded
 from fluxplain.explain.ranks import RankCurves
+from fluxplain.explain.smoothing import ExponentialMeans
 from tests.kit.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
+
+LEVELS = {"u": 1.0, "v": 2.0}
 
 CURVES = st.lists(NUMBERS, min_size=2, max_size=12)
 
@@ -43,11 +46,11 @@ def test_grids_are_between_quantiles_in_the_range_or_quantiles_of_the_last_value
     values: list[float], n: int
 ) -> None:
     recent = values[-n:]
-    low, high = np.quantile(recent, [0.05, 0.95])
+    low, high = np.quantile(recent, [0.05, 0.95], method="median_unbiased")
     expected: dict[GridKind, Any] = {
         "quantile-range": np.linspace(low, high, 5),
         "range": np.linspace(min(recent), max(recent), 5),
-        "quantiles": np.quantile(recent, np.linspace(0.05, 0.95, 5)),
+        "quantiles": np.quantile(recent, np.linspace(0.05, 0.95, 5), method="median_unbiased"),
     }
     for kind, grid in expected.items():
         points = a_grid(values, n, kind)
@@ -95,6 +98,35 @@ def test_the_standard_error_covers_the_importance_of_the_true_curve() -> None:
     assert error == pytest.approx(expected, rel=3.0 / math.sqrt(2.0 * 15.0))
     assert abs(pdp.values["a"] - true) < 4.0 * error
     assert pdp.confidence(0.25)["a"] == pytest.approx(2.0 * error)
+
+
+def test_the_standard_error_of_a_point_is_that_of_the_mean_output_there() -> None:
+    """On grids that stay where they are, of numbers and of categories."""
+    model = Scripted(lambda x: float(x["a"] * x["b"] + LEVELS[x["c"]] * x["b"] ** 2))
+    pdp = IncrementalPDP(model, ["a", "c"], alpha=0.01, grid_size=3, seed=1)
+    means = ExponentialMeans(5, [0.01], reach=pdp.method.reach)
+    for t, x in enumerate(normal_rows(1_500, ["b"], seed=6)):
+        a, b, c = float(t % 2), float(x["b"]), "uv"[t // 2 % 2]
+        pdp.explain_one({"a": a, "b": b, "c": c})
+        if pdp.increments:
+            own = LEVELS[c] * b * b
+            at_numbers = [own, 0.5 * b + own, b + own]
+            means.update(np.array([[*at_numbers, *(a * b + LEVELS[v] * b * b for v in "uv")]]))
+    errors = [*numbers(pdp.curve_errors["a"]), *numbers(pdp.curve_errors["c"])]
+    assert errors == pytest.approx(means.std_errors[0].tolist(), rel=1e-9)
+    assert all(map(math.isfinite, errors))
+
+
+def test_a_grid_that_moves_along_the_curve_is_no_error_of_its_points() -> None:
+    pdp = IncrementalPDP(Linear({"a": 3.0, "b": 1.0}), ["a"], alpha=0.01, grid_size=4, seed=1)
+    means = ExponentialMeans(1, [0.01], reach=pdp.method.reach)
+    assert pdp.curve_errors == {"a": []}
+    for x in normal_rows(1_500, ["a", "b"], seed=2):
+        pdp.explain_one(x)
+        if pdp.increments:
+            means.update(np.array([[x["b"]]], np.float64))
+    expected = [means.std_errors.item()] * 4
+    assert numbers(pdp.curve_errors["a"]) == pytest.approx(expected, rel=1e-6)
 
 
 @PROPERTY
@@ -213,8 +245,8 @@ def test_the_increment_is_the_importance_of_the_ice_curve() -> None:
     for a in (0.0, 1.0):
         pdp.explain_one({"a": a, "b": 1.0})
     pdp.explain_one({"a": 5.0, "b": 7.0})
-    # the grid of 0 and 1 runs from their 5 % to their 95 % quantile: 0.05, 0.5, 0.95
-    assert pdp.increments["a"] == pytest.approx(3.0 * 0.45)
+    # of two numbers, the 5 % and the 95 % quantile are the numbers themselves
+    assert pdp.increments["a"] == pytest.approx(3.0 * 0.5)
 
 
 CLASSES: dict[str, Any] = {
@@ -298,7 +330,7 @@ def test_each_storage_gives_categories_and_quantiles_of_recent_values(storage: S
     oldest = 999 - 20 if storage == "frequency" else 999 - 250
     assert oldest <= low < middle < high <= 999
     # of the youngest 20 values all are there, or nearly
-    assert (low, high) == (980.95, 998.05) or storage == "age-weighted"
+    assert storage == "age-weighted" or [low, high] == pytest.approx([980.35, 998.65])
 
 
 def test_an_integer_that_no_float_holds_changes_no_other_grid() -> None:

@@ -56,7 +56,7 @@ def rows(storage: Any) -> list[list[Any]]:
 
 def values(storage: Any) -> list[list[Any]]:
     n = storage.counts.item()
-    return storage.quantiles(np.arange(n) / max(n - 1, 1)).tolist()  # type: ignore[no-any-return]
+    return storage.quantiles((np.arange(n) + 2 / 3) / (n + 1 / 3)).tolist()  # type: ignore[no-any-return]
 
 
 def queues(storage: Any) -> list[list[Any]]:

@@ -45,9 +45,9 @@ def marks(kind: str, parameters: str, stream: str) -> list[pytest.MarkDecorator]
 
 
 def is_tested(kind: str, parameters: str, stream: str) -> bool:
-    """Return whether a combination is tested: a fifth; ``python -m tests.forest`` takes all."""
+    """Return whether a combination is tested: a tenth; ``python -m tests.forest`` takes all."""
     places = [*KINDS[kind][3]].index(parameters), [*STREAMS].index(stream)
-    return stream == QUICK or parameters == "defaults" or sum(places) % 5 == 0
+    return stream == QUICK or parameters == "defaults" or sum(places) % 10 == 0
 
 
 @pytest.mark.parametrize(

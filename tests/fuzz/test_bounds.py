@@ -186,8 +186,8 @@ def test_classes_that_come_a_few_at_a_time_do_not_grow_without_bound() -> None:
     stage = pool("evaluations", "classes").stage()
     sizes = []
     for i in range(8):
-        classes = [*range(3_000 * i, 3_000 * (i + 1))]
-        grown = curve([1, 2], [[0.5] * 3_000] * 2, classes=classes)
+        classes = [*range(1_500 * i, 1_500 * (i + 1))]
+        grown = curve([1, 2], [[0.5] * 1_500] * 2, classes=classes)
         seq = grown["seqs"][0] + i
         records = process(stage, message(i, {**grown, "seqs": [seq], "previous_seq": seq - 1}))
         assert_publishable(records)

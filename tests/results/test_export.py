@@ -47,11 +47,23 @@ def curves(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def errors(draw: st.DrawFn, classes: list[Label] | None) -> Any:
+    """Standard errors of an effect with these classes, or without."""
+    each: Any = st.lists(st.none() | FLOATS, max_size=3)
+    return draw(st.none() | (each if classes is None else st.lists(each, max_size=3)))
+
+
+@st.composite
 def explanations(draw: st.DrawFn) -> Explanation:
-    record = draw(any_record(Explanation, grid=st.none(), effect=st.none()))
+    record = draw(
+        any_record(Explanation, grid=st.none(), effect=st.none(), effect_std_error=st.none())
+    )
     increments = [draw(FLOATS) for _ in record.seqs]
     fields_of_curve = draw(st.just({"classes": None, "second_grid": None}) | curves())
-    made: Explanation = replace(record, increments=increments, **fields_of_curve)
+    found = draw(errors(fields_of_curve["classes"]))
+    made: Explanation = replace(
+        record, increments=increments, effect_std_error=found, **fields_of_curve
+    )
     return made
 
 

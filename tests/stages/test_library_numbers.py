@@ -35,6 +35,10 @@ AS_ONE: dict[str, list[Any]] = {
 """The same players as the library takes them, in the order of their first features."""
 
 
+def known(error: float) -> float | None:
+    return error if math.isfinite(error) else None
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param("forest", marks=pytest.mark.slow), "tree", "regression"]
 )
@@ -74,6 +78,7 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
     values: dict[tuple[str, str, int], tuple[float, float | None]] = {
         (e.method, e.feature, e.seq): (e.value, e.std_error) for e in published
     }
+    errors = {(e.feature, e.seq): e.effect_std_error for e in published if e.method == "ipdp"}
     model, features = config.make_model(), list(config.features)
     players = AS_ONE[kind] if grouped else features
 
@@ -98,9 +103,11 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
         pdp.explain_one(x)
         for method, explainer in (("ipfi", pfi), ("isage", sage), ("ipdp", pdp)):
             for feature in explainer.increments:
-                error = explainer.std_errors[feature]
-                expected = explainer.values[feature], error if math.isfinite(error) else None
+                expected = explainer.values[feature], known(explainer.std_errors[feature])
                 assert values[method, feature, seq] == expected
                 compared += 1
+        curve_errors: Any = pdp.curve_errors
+        for feature in pdp.increments:
+            assert errors[feature, seq] == [*map(known, curve_errors[feature])]
         model.learn_one(copy.deepcopy(x), y)
     assert compared == len(values) > 0

@@ -52,7 +52,7 @@ def evaluation_points(rows: list[Row]) -> Floats:
     points = []
     for row in rows:
         if len(recent) == STORED:
-            low, high = np.quantile(recent, [0.05, 0.95]).tolist()
+            low, high = np.quantile(recent, [0.05, 0.95], method="median_unbiased").tolist()
             points.append(np.linspace(low, high, 4))
         recent.append(float(row["a"]))
     return np.array(points)

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.text_fit import shortened, text_width
-from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of
+from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of, errors_of
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.record import Label, Value
@@ -21,6 +21,9 @@ COLORS = "cividis"
 
 MAX_CELLS = 1_000
 """Most cells to draw as shapes; more become an image."""
+
+ERRORS = 2.0
+"""Standard errors on each side of an effect."""
 
 ROOMY_IN = 2.6
 """Width in inches from which a panel has room for the seq of each curve."""
@@ -68,11 +71,14 @@ def draw_curve(
     alpha: float = 1.0,
     dashed: bool = False,
 ) -> None:
-    """Draw the curve of each class with a look; mark the points unless the curve is faded."""
+    """Draw the curve of each class with a look; mark the points unless the curve is faded.
+
+    Where the standard errors are known, two of them are drawn on each side.
+    """
     x = positions.of(curve.grid)
     if min(x) == max(x):  # a feature that did not vary
         x = x[:1]
-    is_faded = alpha < 1.0
+    is_faded, errors = alpha < 1.0, errors_of(curve)
     for label, effect in effect_of(curve).items():
         look = looks.get(label)
         if look is None:
@@ -94,6 +100,13 @@ def draw_curve(
             mark, size = ("_", 9.0) if is_faded else ("o", 5.0)
             shape = {"ls": "", "marker": mark, "ms": size, "zorder": 5}
         axes.plot(x, effect[: len(x)], **common, **shape)
+        if label in errors and not is_faded:
+            error = ERRORS * errors[label][: len(x)]
+            band: Any = {"color": look.color, "zorder": 3}
+            if positions.is_numeric and len(x) > 1:
+                axes.fill_between(x, effect - error, effect + error, alpha=0.15, lw=0, **band)
+            else:
+                axes.errorbar(x, effect[: len(x)], error, ls="", elinewidth=1.0, **band)
 
 
 def number_points(axes: Axes, positions: Positions, *, vertical: bool = False) -> None:

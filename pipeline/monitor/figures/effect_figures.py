@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.curve_panels import (
+    ERRORS,
     Looks,
     Positions,
     class_looks,
@@ -17,7 +19,7 @@ from fluxplain.monitor.figures.curve_panels import (
     surface_limits,
 )
 from fluxplain.monitor.figures.text_fit import short_names, shortened, text_width
-from fluxplain.results.pdp_history import effect_of
+from fluxplain.results.pdp_history import effect_of, errors_of
 from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS
@@ -192,6 +194,11 @@ def _numbers(shown: Sequence[Effects]) -> Iterator[float]:
         for curve in (each.now, *each.earlier, *each.recent):
             for effect in effect_of(curve).values():
                 yield from effect.tolist()
+        effects = effect_of(each.now)
+        for label, errors in errors_of(each.now).items():
+            known = ERRORS * np.nan_to_num(errors)
+            yield from (effects[label] - known).tolist()
+            yield from (effects[label] + known).tolist()
 
 
 def _name_classes(

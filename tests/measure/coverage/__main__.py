@@ -1,10 +1,9 @@
 """The command ``python -m tests.measure.coverage``."""
 
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 import typer
@@ -38,7 +37,10 @@ class Row(NamedTuple):
 ROWS = [
     *(Row(method, m, alpha) for method, m, alpha in product(("ipfi", "isage"), SAMPLES, ALPHAS)),
     *(Row("ipdp", 0, alpha) for alpha in ALPHAS),
+    *(Row("points of curves", 0, alpha) for alpha in ALPHAS),
 ]
+
+USED = [feature for feature, weight in WEIGHTS.items() if weight]
 
 
 def coverage(
@@ -47,6 +49,8 @@ def coverage(
     processes: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
 ) -> None:
     """Print how often value ± 2 std_error holds the true value, and the mean of all runs.
+
+    The same for each point of the curves, whose true value is that at its place on the grid.
 
     A linear model that learns nothing explains five Gaussian features, of which it ignores one.
     Nothing is printed about that one: its values are exactly 0.
@@ -58,49 +62,58 @@ def coverage(
     print("| --- | --- | --- | --- | --- | --- |")
     with ProcessPoolExecutor(processes) as pool:
         for stream in STREAMS:
-            found = np.array([*pool.map(partial(estimates, stream, n), range(runs))])
-            for line in _lines(stream, found):
-                print(line, flush=True)
+            found = [*pool.map(partial(estimates, stream, n), range(runs))]
+            for row, *of_runs in zip(ROWS, *found, strict=True):
+                print(_line(stream, row, np.array(of_runs)), flush=True)
             clock.say(f"{runs} runs of {n:,} records: {stream}")
 
 
-def estimates(stream: str, n: int, seed: int) -> Floats:
-    """Return the values and standard errors at the end of a run, shape (rows, 2, features)."""
+def estimates(stream: str, n: int, seed: int) -> list[Floats]:
+    """Return values, standard errors and truths at the end of a run, shape (3, values) a row."""
     model, features = linear(), [*WEIGHTS]
-    of: dict[str, Any] = {
+    kinds: dict[str, Any] = {
         "ipfi": partial(IncrementalPFI, model, features, loss="squared_error"),
         "isage": partial(IncrementalSAGE, model, features, loss="squared_error"),
     }
     made = {
-        (method, m): of[method](inner_samples=m, alpha=ALPHAS, seed=seed)
-        for method, m in product(of, SAMPLES)
+        (method, m): kinds[method](inner_samples=m, alpha=ALPHAS, seed=seed)
+        for method, m in product(kinds, SAMPLES)
     }
     curves = {alpha: IncrementalPDP(model, features, alpha=alpha, seed=seed) for alpha in ALPHAS}
     explainers = [*made.values(), *curves.values()]
     for x, y in records(stream, n, seed):
         explain_together(explainers, x, y)
-    found = []
+    found, exact = [], truths(stream)
     for method, m, alpha in ROWS:
-        each = made[method, m].at(alpha) if m else curves[alpha]
-        found.append([[*each.values.values()], [*each.std_errors.values()]])
-    return np.array(found)
+        if method in exact:
+            each = made[method, m].at(alpha) if m else curves[alpha]
+            of = [(each.values[f], each.std_errors[f], exact[method][f]) for f in USED]
+        else:
+            of = [point for feature in USED for point in _points(curves[alpha], feature)]
+        found.append(np.array(of).T)
+    return found
 
 
-def _lines(stream: str, found: Floats) -> Iterator[str]:
-    used = [place for place, weight in enumerate(WEIGHTS.values()) if weight]
-    for i, row in enumerate(ROWS):
-        values, errors = (found[:, i, which][:, used] for which in (0, 1))
-        known = np.isfinite(errors)
-        truth = np.array([*truths(stream)[row.method].values()])[used]
-        shares = [
-            np.mean(np.abs(values - centre)[known] <= ERRORS * errors[known])
-            for centre in (truth, values.mean(axis=0))
-        ]
-        ratio = np.median(values.std(axis=0, ddof=1) / np.where(known, errors, np.nan))
-        yield (
-            f"| {stream} | {row} | {shares[0]:.1%} | {shares[1]:.1%} | {1 - known.mean():.0%} | "
-            f"{ratio:.2f} |"
-        )
+def _points(pdp: IncrementalPDP, feature: str) -> list[tuple[float, float, float]]:
+    """Return the effect at each point of a curve, its standard error and the true effect."""
+    (grid, effect), errors = pdp.curves[feature], pdp.curve_errors[feature]
+    truth = (WEIGHTS[feature] * float(point) for point in grid)
+    return [*zip(cast(list[float], effect), cast(list[float], errors), truth, strict=True)]
+
+
+def _line(stream: str, row: Row, found: Floats) -> str:
+    """Return the line of a row, from its numbers in all runs, shape (runs, 3, values)."""
+    values, errors, truth = found.transpose(1, 0, 2)
+    known, off = np.isfinite(errors), values - truth
+    shares = [
+        np.mean(np.abs(off - centre)[known] <= ERRORS * errors[known])
+        for centre in (0.0, off.mean(axis=0))
+    ]
+    ratio = np.nanmedian(off.std(axis=0, ddof=1) / np.where(known, errors, np.nan))
+    return (
+        f"| {stream} | {row} | {shares[0]:.1%} | {shares[1]:.1%} | {1 - known.mean():.0%} | "
+        f"{ratio:.2f} |"
+    )
 
 
 if __name__ == "__main__":

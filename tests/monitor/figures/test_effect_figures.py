@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fluxplain.results.selection import SelectedResults
 from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas import Explanation
 from fluxplain.schemas.change import Curve
+from fluxplain.schemas.record import Value
 from tests.monitor.figures.layout import assert_readable, panels, written
 from tests.monitor.figures.samples import GRID, explained, names, stream_of
 
@@ -90,6 +92,29 @@ def test_with_several_classes_each_has_a_curve_and_a_name() -> None:
         assert name in written(figure)
         assert [value] * 4 in lines(figure.axes[0], color)
     assert_readable(figure)
+
+
+@pytest.mark.parametrize(
+    ("grid", "errors", "is_drawn"),
+    [
+        ([1.0, 2.0, 4.0], [0.05, 0.1, 0.02], True),
+        (["u", "v", "w"], [0.05, None, 0.02], True),
+        ([1.0, 2.0, 4.0], None, False),
+        ([1.0, 2.0, 4.0], [0.05, 0.1], False),
+        ([1.0, 2.0, 4.0], [0.05, 0.1, 1e200], False),
+    ],
+)
+def test_two_standard_errors_are_drawn_on_each_side_of_a_curve(
+    grid: list[Value], errors: Any, is_drawn: bool
+) -> None:
+    curve = Curve(9, grid, [0.3, 0.5, 0.4], None, None, errors)
+    axes = curves_figure([Effects("x", [curve])]).axes[0]
+    drawn = [path for each in axes.collections for path in each.get_paths()]
+    assert bool(drawn) == is_drawn
+    if is_drawn:
+        heights = np.concatenate([path.vertices for path in drawn])[:, 1]
+        assert np.nanmin(heights) == pytest.approx(0.3 - 2.0 * 0.05)
+        assert np.nanmax(heights) == pytest.approx(0.4 + 2.0 * 0.02 if None in errors else 0.7)
 
 
 def test_a_feature_that_did_not_vary_is_a_dot() -> None:

@@ -13,8 +13,15 @@ export function effectOf(curve, classIndex) {
   return curve.effect[Math.min(classIndex, curve.effect.length - 1)];
 }
 
+/** The standard errors of an effect's points; null where they are not known. */
+export function errorsOf(curve, classIndex) {
+  const errors = curve.effect_std_error;
+  if (!errors || !curve.classes) return errors ?? null;
+  return errors[Math.min(classIndex, errors.length - 1)];
+}
+
 /**
- * Chart option for curves of a feature.
+ * Chart option for curves of a feature; those with points have bands of two standard errors.
  * Each of `strokes` is { curve, color, width, opacity, dash, name, points, hollow }.
  */
 export function curveOption(feature, strokes, { classIndex = 0, size = "normal" } = {}) {
@@ -44,7 +51,7 @@ export function curveOption(feature, strokes, { classIndex = 0, size = "normal" 
     xAxis: axis,
     yAxis: valueAxis({ scale: true, splitNumber: size === "small" ? 3 : 4 }),
     tooltip: { ...base().tooltip, trigger: "axis", axisPointer: { type: "none" }, formatter: (points) => readout(points, strokes) },
-    series: strokes.map((stroke, i) => {
+    series: [...strokes.map((stroke, i) => {
       const effect = effectOf(stroke.curve, classIndex);
       const points = stroke.curve.grid.map((value, k) => [categorical ? String(value) : value, effect[k]]);
       return {
@@ -61,7 +68,37 @@ export function curveOption(feature, strokes, { classIndex = 0, size = "normal" 
         endLabel: { show: Boolean(stroke.name) && !categorical, formatter: stroke.name, color: text, fontSize: 11, distance: 6 },
         labelLayout: { moveOverlap: "shiftY" },
       };
-    }),
+    }), ...strokes.map((stroke, i) => band(stroke, i, { classIndex, categorical })).filter(Boolean)],
+  };
+}
+
+/** Two standard errors on each side of a curve: an area, or a line for each category. */
+function band({ curve, color, points }, i, { classIndex, categorical }) {
+  const errors = points ? errorsOf(curve, classIndex) : null;
+  if (!errors || errors.includes(null) && !categorical) return null;
+  const effect = effectOf(curve, classIndex);
+  const rows = curve.grid.map((value, k) => [categorical ? String(value) : value, effect[k] - 2 * errors[k], effect[k] + 2 * errors[k]]);
+  const low = Math.min(...rows.map((row) => row[1]));
+  const high = Math.max(...rows.map((row) => row[2]));
+  const area = (api) => ({
+    type: "polygon",
+    shape: { points: [...rows.map((row) => api.coord([row[0], row[2]])), ...rows.map((row) => api.coord([row[0], row[1]])).reverse()] },
+    style: { fill: color, opacity: 0.15 },
+  });
+  const bar = (api) => {
+    const [x, from] = api.coord([api.value(0), api.value(1)]);
+    const [, to] = api.coord([api.value(0), api.value(2)]);
+    return { type: "line", shape: { x1: x, y1: from, x2: x, y2: to }, style: { stroke: color, lineWidth: 1.5 } };
+  };
+  return {
+    id: `band ${i}`,
+    type: "custom",
+    silent: true,
+    z: 1,
+    tooltip: { show: false },
+    data: categorical ? rows.filter((_, k) => errors[k] !== null) : [[rows[0][0], low, high]],
+    encode: { x: 0, y: [1, 2] },
+    renderItem: (_, api) => (categorical ? bar(api) : area(api)),
   };
 }
 

@@ -4,7 +4,7 @@ import { $, h, options, setText, table } from "./dom.js";
 import { count, number } from "./format.js";
 import { chart, colors } from "./charts.js";
 import { data, ranked, view } from "./store.js";
-import { curveOption, effectOf, isCategorical } from "./curves.js";
+import { curveOption, effectOf, errorsOf, isCategorical } from "./curves.js";
 import { styleOf } from "./palette.js";
 import * as api from "./api.js";
 
@@ -117,5 +117,7 @@ export function effectTable() {
     const rows = current.grid.map((value, i) => [String(value), ...effect[i].map((each) => number(each))]);
     return table(`Effect of ${feature}`, ["", ...current.second_grid.map(String)], rows);
   }
-  return table(`Effect of ${feature}`, [feature, "Effect"], current.grid.map((value, i) => [String(value), number(effect[i])]));
+  const errors = errorsOf(current, classIndex);
+  const measured = (i) => (typeof errors?.[i] === "number" ? `${number(effect[i])} ± ${number(errors[i])}` : number(effect[i]));
+  return table(`Effect of ${feature}`, [feature, "Effect"], current.grid.map((value, i) => [String(value), measured(i)]));
 }
