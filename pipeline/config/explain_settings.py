@@ -71,8 +71,9 @@ class SAGESettings(Section):
     warm_up: Size | None = None
     """Observations before the first explanation; by default, and at most, `reservoir_size`."""
     inner_samples: InnerSamples = 5
-    """Draws for each record; a single one biases iSAGE. `"all"` uses the whole reservoir, for the
-    imputer `"interventional"` only."""
+    """Draws for each record; a single one biases iSAGE, several only with losses other than
+    `cross_entropy`, `brier` and `squared_error`. `"all"` uses the whole reservoir, for the imputer
+    `"interventional"` only."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -105,6 +105,37 @@ def slope(grid: Floats, effect: Floats, k: int) -> float:
 
 
 @compiled
+def follow_points(  # noqa: PLR0917  compiled functions take arrays
+    followed: Floats,
+    grid: Floats,
+    effect: Floats,
+    gaps: Floats,
+    own: Floats,
+    w: float,
+    n: int,
+    alpha: float,
+    reach: int,
+) -> None:
+    """Take an ICE curve into what the standard errors of a curve's points need.
+
+    ``followed`` has the shape (points, 6). ``grid`` and ``effect`` are the curve after its n-th
+    move, of the weight ``w``; ``own`` is the ICE curve, and ``gaps`` are how far its points are
+    from the former grid.
+
+    An effect is that at the smoothed grid point. Both the output beside it, and the mean of the
+    former ones, count as if the curve were a line up to there, but not beyond the curve's range:
+    else the grid's motion would look like an error of the effect.
+    """
+    span, most = min(1.0 / alpha, reach), effect.max() - effect.min()
+    centre, product = rates(reach, n)
+    for k in range(effect.shape[0]):
+        along = slope(grid, effect, k) * gaps[k]
+        along = 0.0 if math.isnan(along) else min(max(along, -most), most)
+        followed[k, CENTRE] += w * along
+        follow(followed[k], own[k] - (1.0 - w) * along, span, centre, product)
+
+
+@compiled
 def point_errors(followed: Floats, n: Places, squares: Floats, alpha: float, reach: int) -> Floats:
     """Return the standard error of each point of an effect; see :func:`standard_error`.
 
@@ -145,21 +176,18 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
     and ``n``, how often each has moved; and ``followed_points`` (curves, points, classes, 6), for
     the standard errors of the effects, unless there are 0 curves in it. ``increments`` takes the
     importance of each ICE curve.
-
-    An effect is that at the smoothed grid point. Both the output at another point, and the mean of
-    the former ones, count as if the curve were a line up to there: else the grid's motion would
-    look like an error of the effect.
     """
     if not are_moderate(outputs, largest):
         return False
     ice = outputs.reshape((points.shape[0], points.shape[1], outputs.shape[1]))
     classes = effects.shape[2]
-    per_class = np.empty((3, classes))
+    per_class, gaps = np.empty((3, classes)), np.empty(points.shape[1])
     for i in range(which.shape[0]):
         curve = which[i]
         w = alpha / advanced(kept[curve, WEIGHT], 0.0, alpha)[0] if debias else alpha
         for k in range(points.shape[1]):
-            grid[curve, k] += w * (points[i, k] - grid[curve, k])
+            gaps[k] = points[i, k] - grid[curve, k]
+            grid[curve, k] += w * gaps[k]
             for c in range(classes):
                 effects[curve, k, c] += w * (ice[i, k, c] - effects[curve, k, c])
         m = 0
@@ -171,17 +199,18 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
             m += 1
         n[curve] += 1
         if followed_points.shape[0] > 0:
-            span = min(1.0 / alpha, reach)
-            centre, product = rates(reach, n[curve])
-            for j in range(m):
-                c = shown[curve, j]
-                for k in range(points.shape[1]):
-                    rise = slope(grid[curve], effects[curve, :, c], k)
-                    distance = points[i, k] - grid[curve, k]
-                    if w < 1.0:
-                        followed_points[curve, k, c, CENTRE] += rise * w / (1.0 - w) * distance
-                    output = ice[i, k, c] - rise * distance
-                    follow(followed_points[curve, k, c], output, span, centre, product)
+            for c in range(classes):
+                follow_points(
+                    followed_points[curve, :, c],
+                    grid[curve],
+                    effects[curve, :, c],
+                    gaps,
+                    ice[i, :, c],
+                    w,
+                    n[curve],
+                    alpha,
+                    reach,
+                )
         value, projected = mean_of(per_class[0, :m]), mean_of(per_class[1, :m])
         keep(kept[curve], followed[curve], alpha, reach, n[curve], value, projected)
         increments[i] = mean_of(per_class[2, :m])
@@ -227,7 +256,7 @@ def move_keyed(  # noqa: PLR0917  compiled functions take arrays
             effects[row, c] += w * (ice[i, c] - effects[row, c])
         if followed_points.shape[0] > 0:
             centre, product = rates(reach, counts[row])
-            for c in shown:
+            for c in range(ice.shape[1]):
                 follow(followed_points[row, c], ice[i, c], min(1.0 / alpha, reach), centre, product)
     per_class = np.empty((3, shown.shape[0]))
     effect, own = np.empty((2, rows.shape[0]))

@@ -377,9 +377,9 @@ def offer(  # noqa: PLR0917  arrays
 def quantile(ordered: Sequence[float] | Floats, q: float) -> float:
     """Return the ``q``-quantile (0 to 1) of numbers in increasing order, interpolated linearly.
 
-    Its median is that of all numbers of which these are a sample, whatever their distribution
-    (Hyndman, Fan 1996, "Sample Quantiles in Statistical Packages", definition 8): quantiles of
-    another definition would make ranges too narrow.
+    Its median is about that quantile of the distribution, whatever that is (Hyndman, Fan 1996,
+    "Sample Quantiles in Statistical Packages", definition 8). NumPy's default makes ranges too
+    narrow.
     """
     n = len(ordered)
     position = min(max(q * (n + 1.0 / 3.0) - 2.0 / 3.0, 0.0), n - 1.0)

@@ -36,9 +36,9 @@ class IncrementalSAGE(ImportanceExplainer):
 
     The loss of a mean of m outputs is larger than that of their expectation: the squared error by
     Var(output | revealed features) / m. From two inner samples on, an estimate of this is taken
-    off: exact for the squared error and Brier, of second order for the cross-entropy. A single
-    sample, the absolute error, the 0/1 loss and losses of one's own leave the bias in. "How to read
-    the explanations" in the documentation has measurements.
+    off: exact for the squared error and Brier, with interventional draws, and of second order for
+    the cross-entropy. A single sample, the absolute error, the 0/1 loss and losses of one's own
+    leave the bias in. "How to read the explanations" in the documentation has measurements.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class IncrementalSAGE(ImportanceExplainer):
     inner_samples
         Draws per observation that a restricted output is the mean of, m; ``"all"``, for
         ``"interventional"`` only, takes each stored observation once: the exact expectation over
-        the reservoir. 1 is biased.
+        the reservoir. 1 is biased with any loss.
 
     References
     ----------
@@ -173,7 +173,9 @@ class SAGE(Replacement):
     def _share(self, stored: int) -> float:
         """Return the variance of a restricted output, as a share of its draws' sample variance.
 
-        The draws vary around the mean of the stored observations, and that around the expectation.
+        The draws vary around the mean of the stored observations, and that around the expectation:
+        for the imputer ``"product"`` by less, if features interact. That of the leaves' samples
+        behind ``"observational"`` is not known.
         """
         m = stored if self.inner_samples == ALL else int(self.inner_samples)
         if m == 1:

@@ -121,13 +121,14 @@ def effect_of(curve: Curve) -> dict[Label | None, Floats]:
 def errors_of(curve: Curve) -> dict[Label | None, Floats]:
     """Return class → standard errors of a drawable curve, NaN where unknown; none if it has none.
 
-    None too if they do not fit the effect, or are too large.
+    None too if they do not fit the effect, are negative, or too large.
     """
     errors = np.array(np.nan)
     with suppress(ValueError):
         errors = np.array(curve.effect_std_error, np.float64)
     fits = errors.shape == np.array(curve.effect, np.float64).shape
-    if not fits or not are_moderate(errors[~np.isnan(errors)].flat):
+    known = errors[~np.isnan(errors)] if fits else errors
+    if not fits or not are_moderate(known.flat) or (known < 0.0).any():
         return {}
     return dict(zip(curve.classes, errors, strict=True)) if curve.classes else {None: errors}
 

@@ -233,7 +233,7 @@ class FeatureState:
         if (1 + self._kept) * each + of_class * max(len(known), 1) > room:
             raise ValueError(
                 f"a curve of {len(points):,} points and {len(known):,} classes does not fit into a "
-                "message"
+                "message with its standard errors: take fewer grid points or classes"
             )
         self._classes, self._shape = known, shape
         self._is_number = labels == (None,)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fluxplain.evaluate import Encoding, Label, Output
 from fluxplain.evaluate.table import table_of
 from fluxplain.explain import IncrementalPDP, curve_kernels
+from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.points import PointStorage, seeded
@@ -127,6 +128,50 @@ def test_a_grid_that_moves_along_the_curve_is_no_error_of_its_points() -> None:
             means.update(np.array([[x["b"]]], np.float64))
     expected = [means.std_errors.item()] * 4
     assert numbers(pdp.curve_errors["a"]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_errors_of_points_are_no_larger_than_the_curve_while_a_feature_moves_far() -> None:
+    """A step has a steep slope, which says nothing about outputs far away."""
+    model = Scripted(lambda x: (0.8 if x["a"] > 0.0 else 0.2) + 0.001 * x["b"])
+    pdp = IncrementalPDP(model, ["a"], alpha=0.01, grid_size=5, seed=1)
+    largest = []
+    for t, x in enumerate(normal_rows(2_000, ["a", "b"], seed=2)):
+        pdp.explain_one({**x, "a": float(x["a"]) + 100.0 * (t >= 1_000)})
+        if t == 999 or t >= 1_100:
+            largest.append(max(numbers(pdp.curve_errors["a"])))
+    assert largest[0] < 0.2
+    assert max(largest) < 0.6
+
+
+def test_a_slope_without_bound_leaves_errors_known() -> None:
+    """The points are so close that the slope between them is infinite."""
+    curves, which = RankCurves(1, 0.1, reach=20), np.zeros(1, np.intp)
+    curves.move(which, np.array([[0.0, 1e-200, 2e-200]]), table_of([0.0, 1e120, -1e120]))
+    for t in range(600):
+        curves.move(which, np.array([[0.0, 1.0, 2.0]]), table_of([0.0, 1.0, float(t % 2)]))
+    assert np.isfinite(curves.effect_errors(0)).all()
+
+
+@pytest.mark.parametrize("of_numbers", [True, False])
+def test_points_have_the_errors_of_all_outputs_when_a_third_class_appears(of_numbers: bool) -> None:
+    """Of two classes only one is shown; then all three are."""
+    ranks = RankCurves(1, 0.05, reach=20)
+    keyed: KeyedCurve[str] = KeyedCurve(0.05, reach=20)
+    curves = ranks if of_numbers else keyed
+    for t, x in enumerate(normal_rows(320, ["b"], seed=3)):
+        p = 0.5 + 0.1 * math.tanh(float(x["b"]))
+        output: dict[Any, float] = {"a": p, "b": 1.0 - p, **({"c": 0.0} if t >= 300 else {})}
+        answers = table_of([output, output])
+        if of_numbers:
+            ranks.move(np.zeros(1, np.intp), np.array([[0.0, 1.0]]), answers)
+        else:
+            keyed.update_table(["u", "v"], answers)
+    labels, _ = curves.effects(0)
+    assert labels == ("a", "b", "c")
+    a, b, c = curves.effect_errors(0)
+    assert a == pytest.approx(b)
+    assert min(a) > 0.0
+    assert c.tolist() == [0.0, 0.0]
 
 
 @PROPERTY

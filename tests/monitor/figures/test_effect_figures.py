@@ -102,6 +102,7 @@ def test_with_several_classes_each_has_a_curve_and_a_name() -> None:
         ([1.0, 2.0, 4.0], None, False),
         ([1.0, 2.0, 4.0], [0.05, 0.1], False),
         ([1.0, 2.0, 4.0], [0.05, 0.1, 1e200], False),
+        (["u", "v", "w"], [0.05, -0.1, 0.02], False),
     ],
 )
 def test_two_standard_errors_are_drawn_on_each_side_of_a_curve(

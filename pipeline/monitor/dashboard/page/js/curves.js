@@ -75,8 +75,9 @@ export function curveOption(feature, strokes, { classIndex = 0, size = "normal" 
 /** Two standard errors on each side of a curve: an area, or a line for each category. */
 function band({ curve, color, points }, i, { classIndex, categorical }) {
   const errors = points ? errorsOf(curve, classIndex) : null;
-  if (!errors || errors.includes(null) && !categorical) return null;
   const effect = effectOf(curve, classIndex);
+  const fits = Array.isArray(errors) && errors.length === effect.length;
+  if (!fits || (errors.includes(null) && !categorical)) return null;
   const rows = curve.grid.map((value, k) => [categorical ? String(value) : value, effect[k] - 2 * errors[k], effect[k] + 2 * errors[k]]);
   const low = Math.min(...rows.map((row) => row[1]));
   const high = Math.max(...rows.map((row) => row[2]));

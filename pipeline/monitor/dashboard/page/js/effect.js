@@ -78,7 +78,7 @@ export function drawEffect() {
   plot.setOption(curveOption(feature, strokes(color), { classIndex }), { notMerge: true });
   const isSurface = Boolean(current.second_grid);
   $("effect-legend").replaceChildren(...(isSurface ? [] : [
-    item("now", "now, with grid points", color),
+    item("now", current.effect_std_error ? "now, with grid points, ± 2 standard errors" : "now, with grid points", color),
     known.earlier.length ? item("earlier", plural(known.earlier.length, "earlier curve"), color) : null,
     known.ice.length ? item("ice", plural(known.ice.length, "ICE curve")) : null,
   ].filter(Boolean)));
@@ -119,5 +119,5 @@ export function effectTable() {
   }
   const errors = errorsOf(current, classIndex);
   const measured = (i) => (typeof errors?.[i] === "number" ? `${number(effect[i])} ± ${number(errors[i])}` : number(effect[i]));
-  return table(`Effect of ${feature}`, [feature, "Effect"], current.grid.map((value, i) => [String(value), measured(i)]));
+  return table(`Effect of ${feature}`, [feature, "Effect ± standard error"], current.grid.map((value, i) => [String(value), measured(i)]));
 }
