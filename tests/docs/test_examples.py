@@ -65,6 +65,8 @@ def shows(shown: Any, actual: Any) -> bool:
         return isinstance(actual, list) and shows(shown[:-1], actual[: len(shown) - 1])
     if isinstance(shown, list):
         return len(shown) == len(actual) and all(map(shows, shown, actual))
+    if isinstance(shown, float):  # another processor may round otherwise
+        return bool(actual == pytest.approx(shown, rel=1e-9))
     return bool(shown == actual)
 
 
