@@ -104,12 +104,9 @@ class End(NamedTuple):
 TAKEN = End(copy_model, "v2", "model v2 takes over from v1")
 LEFT = End(withdraw, "v1", "model v2 was withdrawn before it took over: v1 stays")
 
-both_ends = pytest.mark.parametrize("end", [TAKEN, LEFT], ids=["copied", "withdrawn"])
 
-
-@both_ends
 def test_one_partition_waits_alive_and_not_ready_and_goes_on_when_it_may(
-    start: Start, models: ModelFolder, end: End
+    start: Start, models: ModelFolder
 ) -> None:
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
@@ -121,14 +118,14 @@ def test_one_partition_waits_alive_and_not_ready_and_goes_on_when_it_may(
         assert [number for number, reason in waiting.items() if reason] == [0]
         assert wait_for(f"{url}/healthz", 200)["stalled"] is None, "a new start is of no use"
         assert gauges(url) == {"model": 1.0, "partition": 0.0, "registry": 0.0}
-        end.act(pipeline, models)
-        finish(pipeline, end)
+        copy_model(pipeline, models)
+        finish(pipeline, TAKEN)
         assert wait_for(f"{url}/readyz", 200)["waits_for"] is None
         assert gauges(url) == {"model": 0.0, "partition": 0.0, "registry": 0.0}
         assert waits(pipeline) == 1, "the log says it once"
         assert pipeline.workers.deaths == []
     [notice] = pipeline.changes("model")
-    assert notice["model_version"] == end.version
+    assert notice["model_version"] == TAKEN.version
     assert pipeline.counts()["dead-letters"] == 0
 
 
@@ -140,14 +137,13 @@ def gauges(url: str) -> dict[str, float]:
 
 
 @pytest.mark.embedded
-@both_ends
-def test_a_kill_while_it_waits_changes_nothing(start: Start, models: ModelFolder, end: End) -> None:
+def test_a_kill_while_it_waits_changes_nothing(start: Start, models: ModelFolder) -> None:
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
         pipeline.kill("model")
         pipeline.wait_until(lambda: waits(pipeline) == 2)
-        end.act(pipeline, models)
-        finish(pipeline, end)
+        withdraw(pipeline, models)
+        finish(pipeline, LEFT)
         assert pipeline.workers.deaths == [("model-1", -signal.SIGKILL)]
 
 
@@ -166,8 +162,9 @@ def test_a_worker_that_is_stopped_while_it_waits_ends_in_good_order(
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("moment", ["before", "after"])
-@both_ends
+@pytest.mark.parametrize(
+    ("end", "moment"), [(TAKEN, "after"), (LEFT, "before")], ids=["copied", "withdrawn"]
+)
 def test_a_kill_when_it_has_just_decided_decides_nothing_else(
     start: Start,
     start_faulty: StartFaulty,
@@ -245,10 +242,7 @@ def test_what_one_shard_has_taken_the_others_take_too(
 
 
 @pytest.mark.kafka
-@both_ends
-def test_a_rebalance_takes_the_waiting_partition_away(
-    start: Start, models: ModelFolder, end: End
-) -> None:
+def test_a_rebalance_takes_the_waiting_partition_away(start: Start, models: ModelFolder) -> None:
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
         for _ in range(3):
@@ -256,8 +250,8 @@ def test_a_rebalance_takes_the_waiting_partition_away(
         pipeline.wait_until(lambda: pipeline.workers.share("model"))
         for name in ("model-1", "model-3", "model-4"):
             assert pipeline.workers.remove(name) == 0
-        end.act(pipeline, models)
-        finish(pipeline, end)
+        withdraw(pipeline, models)
+        finish(pipeline, LEFT)
         assert pipeline.workers.deaths == []
 
 

@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from river import ensemble, forest, tree
@@ -9,6 +11,9 @@ from river import ensemble, forest, tree
 from fluxplain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
 from fluxplain.explain import explain_together
 from fluxplain.forest import as_arrays
+from tests.kit.kernels import forget_stale_kernels
+
+ROOT = Path(__file__).parents[2]
 
 Record = tuple[dict[str, Any], int]
 
@@ -28,8 +33,16 @@ REGRESSORS = (
 
 def main() -> None:
     """Explain models that learn: River's objects of a forest, and arrays of each kind of trees."""
+    classify()
+    regress()
+
+
+def classify() -> None:
     for model in (CLASSIFIERS[0].clone(), *map(as_arrays, CLASSIFIERS)):
         explain(model, "cross_entropy", records("uvw"))
+
+
+def regress() -> None:
     for model in (REGRESSORS[0].clone(), *map(as_arrays, REGRESSORS)):
         explain(model, "squared_error", records(""))
 
@@ -57,4 +70,7 @@ def explain(model: Any, loss: str, stream: Iterator[Record]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    forget_stale_kernels(ROOT / "pipeline", ROOT / "build/kernels")
+    with ProcessPoolExecutor(2) as pool:
+        for each in [pool.submit(part) for part in (classify, regress)]:
+            each.result()

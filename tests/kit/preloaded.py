@@ -6,6 +6,7 @@ any other: it runs its command line, has its own memory, and can be killed. How 
 is what the tests of `fluxplain up`, of the demo, of the packages and of chaos do.
 """
 
+import gc
 import json
 import os
 import runpy
@@ -27,6 +28,8 @@ LOADED = (
     *(f"fluxplain.stages.{role}_stage" for role in ("join", "model", "explainer", "drift")),
     *("fluxplain.evaluate.hoeffding", "fluxplain.evaluate.linear", "fluxplain.models.scores"),
     *("river.forest", "river.tree", "river.naive_bayes", "river.linear_model", "river.drift"),
+    *("faust.app.router", "faust.assignor.leader_assignor", "faust.events", "faust.fixups.django"),
+    *("faust.stores", "faust.tables.manager", "faust.topics", "faust.web.cache.backends.memory"),
 )
 
 SAME = ("PYTHONPATH", "PYTHONHASHSEED", "NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR")
@@ -126,6 +129,8 @@ def main(fd: int) -> None:
     for name in LOADED:
         import_module(name)
     import_module("tests.kit.compile").main()
+    gc.collect()
+    gc.freeze()  # else each worker's collections would copy all of this process
     running: set[int] = set()
     while True:
         size, files, _, _ = socket.recv_fds(requests, STATUS.size, 2)

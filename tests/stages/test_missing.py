@@ -249,7 +249,7 @@ def test_a_category_that_was_never_seen_is_explained_as_any_other() -> None:
 
 
 @pytest.mark.slow
-@kit.PROPERTY
+@kit.SLOW_PROPERTY
 @given(st.integers(0, 10**6), st.sampled_from(["impute", "skip", "dead-letter"]))
 def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(
     seed: int, policy: str

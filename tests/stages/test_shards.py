@@ -148,7 +148,7 @@ def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[
     return [kit.run(stage, list(messages)) for stage in stages]
 
 
-@pytest.mark.parametrize("shards", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+@pytest.mark.parametrize("shards", [3, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "case",
     [pytest.param(n, marks=[pytest.mark.slow] if "forest" in n else []) for n in CASES],

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 import faust
 from faust.auth import Credentials, SASLCredentials, SSLCredentials
+from faust.utils import venusian
 
 from fluxplain.config import Config, KafkaSettings
 from fluxplain.config.replica import Replica
@@ -56,6 +57,10 @@ TICK_S = 0.1
 GC_THRESHOLDS = (50_000, 20, 20)
 """Arguments of :func:`gc.set_threshold`: records leave little cyclic garbage. With Python's
 defaults, the collector takes a twentieth of the model role's time."""
+
+# Faust notes the file of each agent and task for a search of modules, which is not used: finding it
+# took a worker half of its time to start
+venusian.attach = lambda *_args, **_kwargs: None
 
 
 @dataclass(frozen=True, slots=True)
