@@ -23,6 +23,8 @@ from tests.forest.streams import STREAMS
 
 RECORDS = 800
 
+UNTIL_IT_IS_TOO_LARGE = 1200
+
 QUICK = "late_classes"
 """The stream of the quick suite."""
 
@@ -76,7 +78,8 @@ def test_it_gives_rivers_numbers(kind: str, parameters: str, stream: str) -> Non
 def outgrow(kind: str, stream: str, *, stops: bool) -> str | None:
     """Compare trees that outgrow their memory; return why they go on as River's."""
     given = {**LIMITED, "stop_mem_management": stops}
-    river, ours = learn_both(*pair(kind, given), stream_of(kind, stream, RECORDS, given))
+    records = stream_of(kind, stream, UNTIL_IT_IS_TOO_LARGE, given)
+    river, ours = learn_both(*pair(kind, given), records)
     assert summary(ours.to_river()) == summary(river)
     return ours.reason  # type: ignore[no-any-return]
 

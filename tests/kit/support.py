@@ -23,10 +23,10 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 Row = dict[str, Value]
 
-PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=60)
+PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=40)
 """Seeded, so that a run can be repeated; without a deadline, since slow machines are no failure."""
 
-SLOW_PROPERTY = settings(PROPERTY, max_examples=15)
+SLOW_PROPERTY = settings(PROPERTY, max_examples=10)
 
 NUMBERS = st.floats(-1e6, 1e6)
 
