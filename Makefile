@@ -36,7 +36,7 @@ kernels: $(STAMP)  ## compile the inner loops that tests need; they are kept
 	$(BIN)/python -m tests.kit.compile
 
 test-slow: $(STAMP)  ## run the slow tests that need only the embedded broker
-	$(BIN)/python -m pytest -n 6 --dist worksteal --durations 20 -m "slow and $(EMBEDDED)" tests
+	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 20 -m "slow and $(EMBEDDED)" tests
 
 test-browser: $(STAMP) browser  ## test the dashboard in a real browser
 	$(BIN)/python -m pytest -n 2 -m browser tests/monitor/dashboard
@@ -55,7 +55,7 @@ screenshot: $(STAMP) browser  ## take the README's picture of the dashboard, fro
 
 test-kafka: $(STAMP)  ## run the behaviour suite on a real Kafka, and a short chaos run
 	$(BIN)/python -m deploy.kafka run -- \
-		$(BIN)/python -m pytest -n 6 --dist worksteal --durations 40 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py
+		$(BIN)/python -m pytest -n 4 --dist worksteal --durations 40 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py
 	$(BIN)/python -m tests.measure.chaos --records 2500 --rate 50 --most-delay 200 --kills 3 --broker-kills 1 --rebalances 1 --pauses 0 --outages 1 --outage-most 20 --frozen 0 --all-kills 0 --partitions 0 --poisons 0 --bombs 0 --foreign 1
 
 chaos: $(STAMP)  ## kill everything on three brokers while a stream runs; SEED=n repeats a run

@@ -269,7 +269,7 @@ def fluxplain(config: Path, *words: str, **environment: str) -> "subprocess.Comp
         env={**os.environ, "COLUMNS": "1000", **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

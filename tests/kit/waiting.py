@@ -13,7 +13,7 @@ class FailedError(AssertionError):
 
 def wait_until(
     answer: Callable[[], T | None],
-    timeout_s: float = 40.0,
+    timeout_s: float = 90.0,
     *,
     what: Callable[[], str] = lambda: "what was waited for",
     attend: Callable[[], object] = lambda: time.sleep(0.05),
