@@ -257,7 +257,8 @@ def test_a_rebalance_takes_the_waiting_partition_away(start: Start, models: Mode
 
 def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: ModelFolder) -> None:
     """Kafka's client puts out of its group who has asked for nothing for so long."""
-    patience = {"BROKER_MAX_POLL_INTERVAL": "8"}  # a busy machine may halt a worker for some
+    # seconds; a busy machine may halt a worker for a few
+    patience = {"BROKER_MAX_POLL_INTERVAL": "8"}
     with start(roles=JOINED, environment=patience) as pipeline:
         for partition in range(4):
             pipeline.send([ANNOUNCED, *STREAMS[0][:10]], partition, topic="control")

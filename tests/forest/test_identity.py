@@ -24,6 +24,7 @@ from tests.forest.streams import STREAMS
 RECORDS = 800
 
 UNTIL_IT_IS_TOO_LARGE = 1200
+"""Records after which a tree has outgrown its memory."""
 
 QUICK = "late_classes"
 """The stream of the quick suite."""
@@ -47,7 +48,7 @@ def marks(kind: str, parameters: str, stream: str) -> list[pytest.MarkDecorator]
 
 
 def is_tested(kind: str, parameters: str, stream: str) -> bool:
-    """Return whether a combination is tested: every 20th; ``python -m tests.forest`` takes all."""
+    """Return whether a combination is tested: a sixth; ``python -m tests.forest`` takes all."""
     places = [*KINDS[kind][3]].index(parameters), [*STREAMS].index(stream)
     return stream == QUICK or parameters == "defaults" or sum(places) % 20 == 0
 

@@ -38,11 +38,13 @@ def main() -> None:
 
 
 def classify() -> None:
+    """Explain the classifiers."""
     for model in (CLASSIFIERS[0].clone(), *map(as_arrays, CLASSIFIERS)):
         explain(model, "cross_entropy", records("uvw"))
 
 
 def regress() -> None:
+    """Explain the regressors."""
     for model in (REGRESSORS[0].clone(), *map(as_arrays, REGRESSORS)):
         explain(model, "squared_error", records(""))
 

@@ -58,8 +58,8 @@ GC_THRESHOLDS = (50_000, 20, 20)
 """Arguments of :func:`gc.set_threshold`: records leave little cyclic garbage. With Python's
 defaults, the collector takes a twentieth of the model role's time."""
 
-# Faust notes the file of each agent and task for a search of modules, which is not used: finding it
-# took a worker half of its time to start
+# Faust looks up the source file of each agent and task, for a search of modules that is not used
+# here: it took half of the processor time of a worker's start
 venusian.attach = lambda *_args, **_kwargs: None
 
 
