@@ -77,22 +77,29 @@ class Change(Record):
     signal
         The watched signal: ``"increment"`` or ``"value"``.
     before, after
-        Mean of the signal before and after the change. Its position is estimated by least squares:
-        the split of everything since the previous change into two means with the smallest squared
-        error. ``before`` is None if there are too few values before it.
+        Mean of the signal before and after the change. The detector ``"glr"`` says which numbers it
+        compared; for others, the position of the change is estimated by least squares: the split of
+        everything since the previous change into two means with the smallest squared error.
+        ``before`` is None if there are too few values before it.
     before_std_error, after_std_error
-        Standard errors of these means, for independent values; None for the signal ``"value"``,
-        whose values depend on each other.
+        Standard errors of these means: with the detector ``"glr"`` as it estimates the dependence
+        of the numbers, with others for independent ones. None for the signal ``"value"``.
     direction
         Whether ``after`` is above or below ``before``.
+    effect_size
+        Size of the change, from 0 to 2: ``|after - before|``, divided by the sum of this method's
+        absolute means over all that it explains, with the larger of ``before`` and ``after`` for
+        this feature. Of the loss: divided by the larger of its two means. Changes below
+        ``drift.min_effect`` are not published. None if ``before`` is.
     window
         Number of newest observations (for ``"value"``: explanations) that ``after`` averages.
     after_seq
         Estimated offset of the change, where ``after`` begins. The older a change is, the coarser
         this is: candidates are spaced by an eighth of their age.
     delay_bound
-        The change lies within this many latest observations, with the detector's confidence: the
-        length of the window that ADWIN keeps. For other detectors: all since the previous change.
+        The change lies within this many latest observations: with the detector ``"glr"`` in more
+        than nine of ten cases; with ADWIN, the length of the window that it keeps; with others, all
+        since the previous change.
     replay_seq
         The observations from here to ``seq`` show the change, as many before it as after it.
     value, std_error
@@ -140,6 +147,7 @@ class Change(Record):
     after: float | None = None
     after_std_error: float | None = None
     direction: Direction | None = None
+    effect_size: float | None = None
     window: int | None = None
     after_seq: int | None = None
     delay_bound: int | None = None

@@ -6,9 +6,6 @@ Method = Literal["ipfi", "isage", "ipdp"]
 
 Unit = Literal["loss", "output"]
 
-DELTA = 2e-3
-"""ADWIN's default delta, which is River's."""
-
 
 class MethodInfo(NamedTuple):
     """Facts about a method that the pipeline needs before it loads the method.
@@ -31,10 +28,11 @@ class MethodInfo(NamedTuple):
     is_curve
         Whether its answers are curves, of features and pairs; else they become one increment of
         each feature and group.
-    delta
-        Default of ADWIN's ``delta`` for its increments.
     averages
         Whether each of its outputs is a mean over all inner samples.
+    caution
+        The part that its detectors use of their share of false alarms, where its increments depend
+        on each other in ways that they do not know.
     """
 
     title: str
@@ -44,8 +42,8 @@ class MethodInfo(NamedTuple):
     settings: str
     needs_label: bool = True
     is_curve: bool = False
-    delta: float = DELTA
     averages: bool = False
+    caution: float = 1.0
 
 
 METHODS: dict[Method, MethodInfo] = {
@@ -55,8 +53,6 @@ METHODS: dict[Method, MethodInfo] = {
         "loss",
         "fluxplain.explain.pfi:PFI",
         "fluxplain.config.explain_settings:PFISettings",
-        # some increments are very far from their mean, which ADWIN does not expect
-        delta=1e-4,
     ),
     "isage": MethodInfo(
         "iSAGE",
@@ -74,8 +70,9 @@ METHODS: dict[Method, MethodInfo] = {
         "fluxplain.config.explain_settings:PDPSettings",
         needs_label=False,
         is_curve=True,
-        # its increments depend on each other, since the grid follows the last values
-        delta=1e-12,
+        # the curves of consecutive records have the same grid: with a point beyond a step of the
+        # model, all increments are larger for a while
+        caution=0.01,
     ),
 }
 

@@ -64,28 +64,8 @@ class AlertFilter:
         features = wanted.features
         if features is not None and change.feature is not None and change.feature not in features:
             return "feature"
-        size = effect(change)
-        return "min_effect" if size is not None and size < wanted.min_effect else None
-
-
-def effect(change: Change) -> float | None:
-    """Return |after - before| as a share of the larger of |before| and |after|.
-
-    The effect is 0 without a difference, at most 1 without a change of sign, and at most 2 with
-    one. It is None if the change has no ``before`` or no ``after``.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> notice = Change.notice(kind="drift", stream="features-0", seq=7, detail="")
-    >>> effect(notice), effect(replace(notice, before=0.1, after=0.4))
-    (None, 0.75)
-    """
-    if change.before is None or change.after is None:
-        return None
-    larger = max(abs(change.before), abs(change.after))
-    # divide first: the difference of the largest numbers would be infinite
-    return abs(change.after / larger - change.before / larger) if larger else 0.0
+        effect = change.effect_size
+        return "min_effect" if effect is not None and effect < wanted.min_effect else None
 
 
 def _subjects(change: Change) -> Iterator[str]:

@@ -39,7 +39,7 @@ class AlertSettings(Secrets):
     features: Annotated[list[str], NOT_EMPTY] | None = None
     """Send only changes of these features, groups and pairs; by default all."""
     min_effect: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
-    """Smallest |after - before| to send, as a share of the larger of |before| and |after|."""
+    """Smallest `effect_size` of a change to send; `drift.min_effect` applies before it."""
     quiet_s: Annotated[float, Field(ge=0.0, le=604_800.0)] = 300.0
     """Minimum seconds between two alerts about the same feature or incident."""
 

@@ -7,7 +7,9 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from fluxplain.config.base import Section, is_reference, with_tables
 from fluxplain.drift import detectors
-from fluxplain.schemas.methods import DELTA, METHODS, WATCHED, Watched
+from fluxplain.schemas.methods import METHODS, WATCHED, Watched
+
+ADWIN_DELTA, ADWIN_GRACE_PERIOD = 2e-3, 10  # River's
 
 _NAMES = {reference: name for name, reference in detectors.DETECTORS.items()}
 
@@ -31,6 +33,7 @@ OfErrors = Annotated[
 ]
 Delta = Annotated[float, Field(gt=0.0, lt=1.0)]
 GracePeriod = Annotated[int, Field(ge=1)]
+FalseAlarms = Annotated[float, Field(gt=0.0, le=1000.0)]
 
 
 class LossDriftSettings(Section):
@@ -65,17 +68,24 @@ class DriftSettings(Section):
     signal: detectors.Signal = "increment"
     """What to watch: each record's contribution (`"increment"`), or the smoothed value (`"value"`).
     """
-    detector: OfNumbers = "adwin"
-    """One of River's detectors (`"kswin"` is slow), or your own class with River's interface
-    (`update` and `drift_detected`)."""
+    false_alarms: FalseAlarms = 1.0
+    """False alarms in 100,000 records of a stream that does not change, on average and of all
+    features, methods and the loss together. Fewer means later detections. Of the detector `"glr"`;
+    it is an upper limit unless the increments vary in rare bursts."""
+    min_effect: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.05
+    """Smaller changes are not published. The size of a change is its share of the importance of all
+    features by this method; of the loss, its share of the larger loss."""
+    detector: OfNumbers = "glr"
+    """`"glr"` compares means (generalized likelihood ratio); one of River's detectors (`"kswin"` is
+    slow); or your own class with River's interface (`update` and `drift_detected`)."""
     delta: Delta | None = None
-    """ADWIN's confidence parameter: a smaller one gives fewer false alarms and later detections. By
-    default 0.0001 for increments of iPFI, 1e-12 for those of iPDP, and otherwise 0.002, so that a
-    feature has at most about one false alarm in 100,000 records."""
-    grace_period: GracePeriod = 10
-    """Values before ADWIN's first alarm. ADWIN needs at least 2 · `min_window_length` anyway."""
+    """ADWIN's confidence parameter, by default 0.002: a smaller one gives fewer false alarms and
+    later detections."""
+    grace_period: GracePeriod | None = None
+    """Values before ADWIN's first alarm, by default 10. ADWIN needs at least 2 ·
+    `min_window_length` anyway."""
     params: dict[str, Any] = {}
-    """The detector's other parameters, such as `clock = 1`. Their defaults are those of its class,
+    """The other parameters of River's detectors, such as `clock = 1`. Their defaults are River's,
     except ADWIN's `min_window_length` = 50."""
     incident_window: Annotated[int, Field(ge=0, le=10**9)] = 1000
     """Changes of a stream within this many observations form one incident."""
@@ -94,26 +104,24 @@ class DriftSettings(Section):
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
         tables = {f"{method}.": self._own(method) for method in WATCHED}
+        used = {own.detector or self.detector for own in tables.values()}
         for prefix, own in tables.items():
-            self._check_adwin(own, prefix, own.detector or self.detector)
-        if "adwin" not in {own.detector or self.detector for own in tables.values()}:
-            self._check_adwin(self, "", self.detector)
+            _check_adwin(own, prefix, own.detector or self.detector)
+        if "adwin" not in used:
+            _check_adwin(self, "", self.detector)
+        is_default = self.false_alarms == type(self).model_fields["false_alarms"].default
+        if not is_default and "glr" not in used:
+            raise ValueError(
+                f"false_alarms is {self.false_alarms}, but it belongs to the detector 'glr', not "
+                f"to {self.detector!r}"
+            )
         return self
 
-    @staticmethod
-    def _check_adwin(
-        table: "DriftSettings | LossDriftSettings", prefix: str, detector: str
-    ) -> None:
-        for key in ("delta", "grace_period"):
-            value = getattr(table, key)
-            if detector != "adwin" and value != type(table).model_fields[key].default:
-                raise ValueError(
-                    f"{prefix}{key} is {value}, but it belongs to the detector 'adwin', not to "
-                    f"{detector!r}: see params"
-                )
+    def of(self, method: Watched, series: int = 1) -> detectors.DetectorSettings | None:
+        """Return the detector settings of a method or the loss; None if it is not watched.
 
-    def of(self, method: Watched) -> detectors.DetectorSettings | None:
-        """Return the detector settings of a method or the loss; None if it is not watched."""
+        ``series`` is the number of detectors of a stream, which share its false alarms.
+        """
         own = self._own(method)
         if not own.enabled:
             return None
@@ -125,10 +133,13 @@ class DriftSettings(Section):
         common = self.params if detector == self.detector else {}
         parameters = common if own.params is None else own.params
         if detector == "adwin":
-            delta = own.delta or self.delta or _default_delta(method, signal)
-            grace_period = own.grace_period or self.grace_period
+            delta = own.delta or self.delta or ADWIN_DELTA
+            grace_period = own.grace_period or self.grace_period or ADWIN_GRACE_PERIOD
             adwin = {**detectors.ADWIN_DEFAULTS, "delta": delta, "grace_period": grace_period}
             parameters = {**adwin, **parameters}
+        elif detector == "glr":
+            caution = 1.0 if method == "loss" else METHODS[method].caution
+            parameters = {"false_alarms": caution * self.false_alarms / series}
         return detectors.DetectorSettings(signal, detector, parameters)
 
     def _own(self, method: Watched) -> LossDriftSettings:
@@ -136,8 +147,14 @@ class DriftSettings(Section):
         return own
 
 
-def _default_delta(method: Watched, signal: detectors.Signal) -> float:
-    return METHODS[method].delta if method != "loss" and signal == "increment" else DELTA
+def _check_adwin(table: DriftSettings | LossDriftSettings, prefix: str, detector: str) -> None:
+    for key in ("delta", "grace_period"):
+        value = getattr(table, key)
+        if value is not None and detector != "adwin":
+            raise ValueError(
+                f"{prefix}{key} is {value}, but it belongs to the detector 'adwin', not to "
+                f"{detector!r}: see params"
+            )
 
 
 if not TYPE_CHECKING:

@@ -113,7 +113,7 @@ def _check_detectors(config: Config) -> None:
     except ValueError as error:
         raise ConfigError(f"drift.{error}") from None
     for method in get_args(Watched):
-        settings = config.drift.of(method)
+        settings = config.detector(method)
         has_errors = method == "loss" and config.explain.loss == "zero_one"
         try:
             if settings is not None:

@@ -14,9 +14,9 @@ from fluxplain.config.explain_settings import MINUS_SCORE, MOST_POINTS
 from fluxplain.config.messages import explain_errors
 from fluxplain.config.stream_settings import Own, merged, override_errors
 from fluxplain.config.tables import Tables
-from fluxplain.drift.detectors import OF_ERRORS
+from fluxplain.drift.detectors import OF_ERRORS, DetectorSettings
 from fluxplain.models import warm_start
-from fluxplain.schemas.methods import METHODS
+from fluxplain.schemas.methods import METHODS, Watched
 from fluxplain.schemas.numbers import is_moderate
 from fluxplain.schemas.record import stream_name
 
@@ -97,6 +97,13 @@ class Config(Tables):
         """Stream → its settings, for the streams with settings of their own."""
         source = self.topic(self.source)
         return {stream_name(source, each): self.of_stream(each) for each in self.streams}
+
+    def detector(self, method: Watched) -> DetectorSettings | None:
+        """Return the settings of a method's detectors, or of the loss's; None if not watched."""
+        explained = [each for name in self.explained for each in self.methods_of(name)]
+        watched: list[Watched] = [*explained, "loss"]
+        series = sum(self.drift.of(each) is not None for each in watched)
+        return self.drift.of(method, max(series, 1))
 
     def loss(self) -> "Loss":
         """Return the loss function; imports the user's if one is named."""

@@ -15,6 +15,7 @@ Signal = Literal["increment", "value"]
 """The watched series: each record's contribution to an explanation, or the smoothed explanation."""
 
 OF_NUMBERS = {
+    "glr": "fluxplain.drift.glr:GLR",
     "adwin": "river.drift:ADWIN",
     "kswin": "river.drift:KSWIN",
     "page_hinkley": "river.drift:PageHinkley",
@@ -30,7 +31,7 @@ OF_ERRORS = {
 """Detectors of errors: 1 where the model was wrong, else 0."""
 
 DETECTORS = OF_NUMBERS | OF_ERRORS
-"""Short name → River's class."""
+"""Short name → class: ours, and River's."""
 
 ADWIN_DEFAULTS = {"min_window_length": 50}
 """Defaults of ADWIN (Bifet, Gavaldà 2007) that differ from River's. Its bound is for numbers from
@@ -59,6 +60,9 @@ KINDS: dict[str, Any] = {
 
 WITHOUT_EFFECT = {"warning_threshold", "warning_confidence", "eddm.alpha"}
 """Parameters that change River's warnings only, not its alarms."""
+
+BESIDE = {"adwin": {"delta", "grace_period"}, "glr": {"false_alarms"}}
+"""Detector → parameters that are keys of ``[drift]`` itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ class DetectorSettings:
 
 def parameters(name: str) -> dict[str, tuple[Any, Any]]:
     """Return the parameters of a short name with default and type, by River's signature."""
-    defaults = {"delta": None, "grace_period": None, **ADWIN_DEFAULTS} if name == "adwin" else {}
+    beside = dict.fromkeys(BESIDE.get(name, ()))
+    defaults = {**beside, **ADWIN_DEFAULTS} if name == "adwin" else beside
     signature = inspect.signature(import_strings.load(DETECTORS[name])).parameters
     known = {key: defaults.get(key, each.default) for key, each in signature.items()}
     types = {bool: bool, int: Count, float: Amount, str: str}
@@ -120,10 +125,10 @@ def check_parameters(name: str, params: dict[str, Any]) -> None:
         return
     allowed = parameters(name)
     for key, value in params.items():
-        if name == "adwin" and key in {"delta", "grace_period"}:
+        if key in BESIDE.get(name, ()):
             raise ValueError(f"{key} belongs next to params, not inside")
         if key not in allowed:
-            names = ", ".join(allowed)
+            names = ", ".join(allowed) or "nothing"
             raise ValueError(f"{key} is not a parameter of {name!r}; allowed here: {names}")
         try:
             TypeAdapter(allowed[key][1]).validate_python(value, strict=True)

@@ -28,6 +28,7 @@ def sentence(change: Change) -> str:
     ...     after_std_error=0.0051,
     ...     after_seq=18050,
     ...     delay_bound=312,
+    ...     effect_size=0.214,
     ...     rank_before=5,
     ...     rank_after=1,
     ...     ranked=8,
@@ -35,8 +36,9 @@ def sentence(change: Change) -> str:
     ...     loss_after=0.2,
     ... )
     >>> print(sentence(change))
-    iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8); it began \
-about 154 observations earlier (at most 312); the loss fell from 0.21 to 0.2
+    iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8), by 21 % of \
+all importance; it began about 154 observations earlier (at most 312); the loss fell from 0.21 to \
+0.2
     """
     about = METHOD_NAMES[change.method] if change.method else ""
     what = f"the {about}" if change.feature is None else f"{about} of {change.feature}"
@@ -50,6 +52,8 @@ about 154 observations earlier (at most 312); the loss fell from 0.21 to 0.2
         text = f"{what} {moved(before, after, _measured)}"
     if change.rank_after is not None:
         text += f" ({_ranks(change)} of {change.ranked})"
+    if change.effect_size is not None and change.method != "loss":
+        text += f", by {change.effect_size:.0%} of all importance".replace("%", " %")
     if change.after_seq is not None:
         text += f"; it began about {change.seq - change.after_seq:,} observations earlier"
         text += f" (at most {change.delay_bound:,})" if change.delay_bound is not None else ""

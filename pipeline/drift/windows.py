@@ -94,12 +94,14 @@ class Windows:
         # the newest bucket, until it is full
         self._numbers: list[float] = []
         self._seq, self._labelled, self._loss = 0, 0, 0.0
+        self._count, self._total = 0, 0.0
 
     def add(self, seq: int, number: float, loss: float | None) -> None:
         """Append the number and the loss of observation ``seq``."""
         if not self._numbers:
             self._seq = seq
         self._numbers.append(number)
+        self._count, self._total = self._count + 1, self._total + number
         if loss is not None:
             self._labelled += 1
             self._loss += loss
@@ -116,6 +118,11 @@ class Windows:
                 self._levels.append([])
             self._levels[level + 1].append(buckets[0].joined(buckets[1]))
             del buckets[:2]
+
+    @property
+    def mean(self) -> float:
+        """Mean of the remembered numbers; 0 before the first."""
+        return self._total / max(self._count, 1)
 
     @property
     def seq(self) -> int:
@@ -153,19 +160,26 @@ class Windows:
         place = max(range(1, len(buckets)), key=gain)
         return older[place], newer[place - 1]
 
-    def split(self, newest: int) -> tuple[Bucket | None, Bucket]:
-        """Return the older numbers, None without any, and about ``newest`` ones, at least one."""
+    def split(self, newest: int, before: int | None = None) -> tuple[Bucket | None, Bucket]:
+        """Return the older numbers, None without any, and about ``newest`` ones, at least one.
+
+        With ``before``, about so many older ones.
+        """
         buckets = self._newest_first()
-        kept = self._count(buckets, newest)
-        older = reduce(_joined, buckets[kept:]) if buckets[kept:] else None
-        return older, reduce(_joined, buckets[:kept])
+        kept = _number(buckets, newest)
+        older = buckets[kept:]
+        if older and before is not None:
+            older = older[: _number(older, before)]
+        return reduce(_joined, older) if older else None, reduce(_joined, buckets[:kept])
 
     def forget(self, newest: int) -> None:
         """Drop all but about ``newest`` numbers."""
-        kept = self._count(self._newest_first(), newest) - bool(self._numbers)
+        kept = _number(self._newest_first(), newest) - bool(self._numbers)
         for buckets in self._levels:
             del buckets[: max(len(buckets) - kept, 0)]
             kept -= len(buckets)
+        part = reduce(_joined, self._newest_first()).part
+        self._count, self._total = part.n, part.n * part.mean
 
     def _newest(self) -> Bucket:
         return Bucket(Part.of(self._numbers), self._seq, self._labelled, self._loss)
@@ -174,15 +188,15 @@ class Windows:
         newest = [self._newest()] if self._numbers else []
         return newest + [bucket for buckets in self._levels for bucket in reversed(buckets)]
 
-    @staticmethod
-    def _count(buckets: Sequence[Bucket], newest: int) -> int:
-        """Return how many buckets hold the newest numbers; at least one."""
-        numbers = 0
-        for place, bucket in enumerate(buckets):
-            if place and numbers + bucket.part.n // 2 >= newest:
-                return place
-            numbers += bucket.part.n
-        return len(buckets)
+
+def _number(buckets: Sequence[Bucket], newest: int) -> int:
+    """Return how many buckets hold the newest numbers; at least one."""
+    numbers = 0
+    for place, bucket in enumerate(buckets):
+        if place and numbers + bucket.part.n // 2 >= newest:
+            return place
+        numbers += bucket.part.n
+    return len(buckets)
 
 
 def _joined(newer: Bucket, older: Bucket) -> Bucket:

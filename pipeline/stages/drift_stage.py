@@ -52,8 +52,8 @@ class DriftStage(KeyedStage[Explanation]):
         super().__init__(config)
         self._alphas = config.explain.alphas
         self._seed = config.seed
-        self._window = config.drift.incident_window
-        self._detectors = {method: config.drift.of(method) for method in get_args(Method)}
+        self._drift = config.drift
+        self._detectors = {method: config.detector(method) for method in get_args(Method)}
         self._lives: dict[str, dict[int, _Stream]] = {}
 
     def check(self, record: Explanation) -> None:
@@ -92,7 +92,8 @@ class DriftStage(KeyedStage[Explanation]):
         if number not in lives:
             if len(lives) == LIVES and number < min(lives):
                 return None
-            lives[number] = _Stream(Incidents(self._explained, self._window))
+            window, least = self._drift.incident_window, self._drift.min_effect
+            lives[number] = _Stream(Incidents(self._explained, window, least))
             if len(lives) > LIVES:
                 del lives[min(lives)]
         return lives[number]

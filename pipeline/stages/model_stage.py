@@ -3,11 +3,14 @@
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
+from fluxplain.drift.effect_size import effect_of
+from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import NoOutputError, Observed, Output
 from fluxplain.schemas import BadRecordError, Record
@@ -83,9 +86,11 @@ class ModelStage:
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
             self._start_from(learned, config.explain.every)
-        watched = config.drift.of("loss")
+        watched = config.detector("loss")
         seed = f"{config.seed}/{stream}/loss"
         self._watch = SignalWatch(watched, seed) if watched and self._is_first else None
+        self._min_effect = config.drift.min_effect
+        self._loss_changed: int | None = None  # seq of its last change
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the picklable state, without injected collaborators."""
@@ -231,7 +236,12 @@ class ModelStage:
             return [prediction]
         seq, ts = sample.seq, sample.ts
         about: dict[str, Any] = {"stream": self.stream, "model_version": version}
-        return [prediction, self._watch.change(shift, **about, seq=seq, ts=ts, method="loss")]
+        change = self._watch.change(shift, **about, seq=seq, ts=ts, method="loss")
+        change = replace(change, effect_size=effect_of(change), previous_seq=self._loss_changed)
+        if change.effect_size is not None and change.effect_size < self._min_effect:
+            return [prediction]
+        self._loss_changed = seq
+        return [prediction, replace(change, detail=sentence(change))]
 
     def _apply(self, control: ControlMessage) -> list[Record]:
         if control.control.every is not None:

@@ -37,11 +37,16 @@ def test_publishes_the_same_with_every_detector_when_every_role_is_killed_in_bet
     start: Start, configure: Configure
 ) -> None:
     drift = {
-        "delta": 0.1,
-        "params": {"clock": 8, "min_window_length": 5},
-        "ipfi": {"signal": "value"},
+        "min_effect": 0.0,
+        "false_alarms": 100.0,
+        "ipfi": {
+            "detector": "adwin",
+            "delta": 0.1,
+            "signal": "value",
+            "params": {"clock": 8, "min_window_length": 5},
+        },
         "isage": {"detector": "page_hinkley", "params": {"threshold": 2.0}},
-        "ipdp": {"detector": "kswin", "params": {"alpha": 0.001}},
+        "ipdp": {"detector": "glr"},
         "loss": {"detector": "hddm_a", "params": {"two_sided_test": True}},
     }
     configure(explain={**SETTINGS["explain"], "loss": "zero_one"}, drift=drift)

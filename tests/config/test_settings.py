@@ -70,12 +70,13 @@ EACH: tuple[Watched, ...] = ("ipfi", "isage", "ipdp", "loss")
 
 def test_a_method_is_watched_as_it_says_and_else_as_all_are(load: Load) -> None:
     config = load(
-        "explain.loss = 'zero_one'; drift.signal = 'value'; drift.delta = 0.1; "
+        "explain.loss = 'zero_one'; drift.signal = 'value'; drift.detector = 'adwin'; "
+        "drift.delta = 0.1; "
         "drift.params = {clock = 8}; drift.isage.delta = 0.2; drift.isage.params.max_buckets = 7; "
         "drift.ipdp.signal = 'increment'; drift.ipdp.detector = 'river.drift:PageHinkley'; "
         "drift.loss.detector = 'hddm_a'; drift.loss.params.two_sided_test = true"
     )
-    adwin = {**ADWIN_DEFAULTS, "grace_period": config.drift.grace_period}
+    adwin = {**ADWIN_DEFAULTS, "grace_period": 10}
     assert [config.drift.of(method) for method in EACH] == [
         DetectorSettings("value", "adwin", {**adwin, "clock": 8, "delta": 0.1}),
         DetectorSettings("value", "adwin", {**adwin, "max_buckets": 7, "delta": 0.2}),
@@ -84,15 +85,25 @@ def test_a_method_is_watched_as_it_says_and_else_as_all_are(load: Load) -> None:
     ]
 
 
-def test_each_method_has_a_delta_of_its_own_unless_it_is_set() -> None:
+def test_adwin_has_river_s_delta_unless_one_is_set() -> None:
     def deltas(**drift: Any) -> list[float]:
-        settings = map(DriftSettings(**drift).of, EACH)
+        settings = map(DriftSettings(detector="adwin", **drift).of, EACH)
         return [each.parameters["delta"] for each in settings if each is not None]
 
-    assert deltas() == [1e-4, 2e-3, 1e-12, 2e-3]
-    assert deltas(ipdp={"signal": "value"}) == [1e-4, 2e-3, 2e-3, 2e-3]
-    assert deltas(signal="value") == [2e-3] * 4
+    assert deltas() == [2e-3] * 4
     assert deltas(delta=0.1, ipdp={"delta": 0.2}) == [0.1, 0.1, 0.2, 0.1]
+
+
+def test_all_detectors_of_a_stream_share_its_false_alarms(load: Load) -> None:
+    def share(text: str) -> float:
+        settings = load(f"drift.false_alarms = 3; {text}").detector("ipfi")
+        assert settings is not None
+        return float(settings.parameters["false_alarms"])
+
+    series = 3 * len(load("").features) + 1  # the loss
+    assert share("drift.signal = 'increment'") == 3.0 / series
+    assert share("explain.methods = ['ipfi']") == 3.0 / (series // 3 + 1)
+    assert share("drift.loss.enabled = false") == 3.0 / (series - 1)
 
 
 def test_the_loss_is_watched_unless_it_is_switched_off(load: Load) -> None:

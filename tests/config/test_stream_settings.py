@@ -56,7 +56,8 @@ def test_another_factory_or_detector_begins_without_what_was_said_of_the_common_
 ) -> None:
     own = load(
         "model.factory = 'river.forest:ARFClassifier'; model.params.n_models = 5; "
-        "model.evaluator = 'hoeffding'; drift.delta = 0.01; drift.params = {clock = 8}; "
+        "model.evaluator = 'hoeffding'; drift.detector = 'adwin'; drift.delta = 0.01; "
+        "drift.params = {clock = 8}; "
         "streams.1.model.factory = 'river.naive_bayes:GaussianNB'; "
         "streams.1.drift.detector = 'page_hinkley'"
     ).of_stream(1)

@@ -118,13 +118,22 @@ drift.detector = 'river.drift.binary:DDM' => drift.detector & 'adwin' & 'page_hi
 drift.ipfi.detector = 'fhddm' => drift.ipfi.detector & 'fhddm' & 'kswin'
 drift.loss.detector = 'ddm' =>
   drift.loss.detector is 'ddm' & explain.loss must be 'zero_one' & 'cross_entropy'
-drift.params.clock = 0 => drift.params.clock is 0 & equal to 1
-drift.params.clock = 'often' => drift.params.clock is 'often' & integer
-drift.params.max_buckets = 0 => drift.params.max_buckets is 0 & equal to 1
-drift.params.max_buckets = 1001 => drift.params.max_buckets is 1001 & equal to 1000
-drift.params.grace_period = 5 => drift.params.grace_period belongs next to params
-drift.params.threshold = 1 =>
+drift.detector = 'adwin'; drift.params.clock = 0 => drift.params.clock is 0 & equal to 1
+drift.detector = 'adwin'; drift.params.clock = 'often' => drift.params.clock is 'often' & integer
+drift.detector = 'adwin'; drift.params.max_buckets = 0 => drift.params.max_buckets is 0 & equal to 1
+drift.detector = 'adwin'; drift.params.max_buckets = 1001 =>
+  drift.params.max_buckets is 1001 & equal to 1000
+drift.detector = 'adwin'; drift.params.grace_period = 5 =>
+  drift.params.grace_period belongs next to params
+drift.detector = 'adwin'; drift.params.threshold = 1 =>
   drift.params.threshold is not a parameter of 'adwin' & clock, max_buckets
+drift.params.false_alarms = 2 => drift.params.false_alarms belongs next to params
+drift.params.clock = 8 => drift.params.clock is not a parameter of 'glr' & nothing
+drift.false_alarms = 0 => drift.false_alarms is 0 & greater than 0
+drift.min_effect = 1 => drift.min_effect is 1 & less than 1
+drift.detector = 'adwin'; drift.false_alarms = 2 =>
+  drift.false_alarms is 2 & 'glr' & 'adwin'
+drift.delta = 0.1 => drift.delta is 0.1 & 'adwin' & 'glr'
 drift.isage.detector = 'kswin'; drift.isage.params.window_size = 50 =>
   drift.isage.params.stat_size is 30 & at most half of window_size, 50
 drift.ipdp.detector = 'kswin'; drift.ipdp.params.alpha = 1.5 =>

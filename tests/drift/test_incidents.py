@@ -150,8 +150,8 @@ def test_a_change_says_which_rank_the_feature_had_and_has() -> None:
     delay = first.seq - first.after_seq
     assert delay <= first.delay_bound
     assert (
-        f"of 3); it began about {delay} observations earlier (at most {first.delay_bound})"
-        in first.detail
+        f"of 3), by 42 % of all importance; it began about {delay} observations earlier "
+        f"(at most {first.delay_bound})" in first.detail
     )
     assert first.replay_seq < first.after_seq <= 300 < first.seq
     assert first.loss_before == pytest.approx(0.1)

@@ -1,7 +1,6 @@
 """Every detector by name: it is River's, finds a jump, and can be repeated and pickled."""
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from fluxplain.drift.detectors import (
     check_parameters,
     parameters,
 )
+from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import Shift, SignalWatch
 from fluxplain.loading.import_strings import load
 from tests.kit.support import PROPERTY, pickled
@@ -90,14 +90,20 @@ def test_two_outliers_are_no_change() -> None:
     rng = random.Random(1)
     numbers = [rng.expovariate(3.0) for _ in range(2_000)]
     numbers[695] = numbers[697] = 34.5
-    settings = DriftSettings().of("loss")
+    for detector in ("glr", "adwin"):
+        assert shifts(watch(detector, **settings_of(detector)), numbers) == []
+    river_s = {**settings_of("adwin"), "min_window_length": 5}
+    assert shifts(watch("adwin", **river_s), numbers)
+
+
+def settings_of(detector: str) -> dict[str, Any]:
+    settings = DriftSettings(detector=detector).of("loss")
     assert settings is not None
-    assert shifts(SignalWatch(settings, ""), numbers) == []
-    river_s = {**settings.parameters, "min_window_length": 5}
-    assert shifts(SignalWatch(replace(settings, parameters=river_s), ""), numbers)
+    return settings.parameters
 
 
 EXTREMES: dict[str, list[dict[str, Any]]] = {
+    "glr": [],
     "adwin": [{"clock": 1, "max_buckets": 1, "min_window_length": 1}, {"clock": 100_000}],
     "kswin": [{"window_size": 4, "stat_size": 2}, {"alpha": 0.999}, {"window_size": 100_000}],
     "page_hinkley": [
@@ -159,7 +165,7 @@ def test_a_change_without_a_before_says_what_is_now() -> None:
     [(seq, shift)] = shifts(watched, [0.0, 0.0, 0.0, 9.0])
     change = watched.change(shift, stream="s-0", seq=seq, ts=None, method="loss")
     assert (change.before, change.after, change.window) == (None, 2.25, 4)
-    assert change.detail.startswith("the loss changed to 2.2 ± 2.2")
+    assert sentence(change).startswith("the loss changed to 2.2 ± 2.2")
 
 
 def test_kswin_draws_the_same_from_the_same_seed() -> None:

@@ -31,6 +31,8 @@ STREAM = "fluxplain.features-0"
 REGRESSION = linear_config(
     explain={"ipdp": {"storage_size": 5, "grid_size": 3, "pairs": [["a", "c"]], "ice": 2}},
     drift={
+        "detector": "adwin",
+        "min_effect": 0.0,
         "delta": 0.5,
         "grace_period": 3,
         "ipfi": {"detector": "page_hinkley", "params": {"threshold": 1.0, "min_instances": 5}},
@@ -46,7 +48,13 @@ CLASSES = make_config(
         "isage": {"reservoir_size": 5},
         "ipdp": {"storage_size": 5, "grid_size": 3},
     },
-    drift={"signal": "value", "delta": 0.5, "grace_period": 3},
+    drift={
+        "detector": "adwin",
+        "min_effect": 0.0,
+        "signal": "value",
+        "delta": 0.5,
+        "grace_period": 3,
+    },
 )
 
 MAKERS: dict[str, Callable[[Config], Stage]] = {

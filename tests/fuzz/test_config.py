@@ -34,7 +34,7 @@ REFERENCES = [
     *("river.forest:ARFClassifier", "river.naive_bayes:GaussianNB", "river.compose:Select"),
     *("river.linear_model:LinearRegression", "river.dummy:NoChangeClassifier", "json:loads"),
     *("river.drift:ADWIN", "river.drift:NoDrift", "river.drift.binary:FHDDM"),
-    *("fluxplain.explain.losses:brier", "no.such:thing"),
+    *("fluxplain.drift.glr:GLR", "fluxplain.explain.losses:brier", "no.such:thing"),
     *("fluxplain.config:Config", "fluxplain.explain:LOSSES", "tests.fuzz.models:Watchful"),
     *("tests.fuzz.models:LABELS", "river:no_such", "no.such.module:Thing", "river.forest:__doc__"),
     *("river.forest:ARFClassifier.predict_one", "river.forest:ARFClassifier.__init__", "river"),

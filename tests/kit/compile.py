@@ -9,6 +9,7 @@ from typing import Any
 from river import ensemble, forest, tree
 
 from fluxplain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from fluxplain.drift.glr import GLR
 from fluxplain.explain import explain_together
 from fluxplain.forest import as_arrays
 from tests.kit.kernels import forget_stale_kernels
@@ -38,7 +39,8 @@ def main() -> None:
 
 
 def classify() -> None:
-    """Explain the classifiers."""
+    """Explain the classifiers; make a detector."""
+    GLR()
     for model in (CLASSIFIERS[0].clone(), *map(as_arrays, CLASSIFIERS)):
         explain(model, "cross_entropy", records("uvw"))
 

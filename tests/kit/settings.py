@@ -22,10 +22,20 @@ def all_methods(size: int, inner_samples: int, grid_size: int) -> dict[str, Any]
     }
 
 
-QUICK_DRIFT = {"delta": 0.002, "params": {"min_window_length": 5}}
+QUICK_DRIFT = {
+    "detector": "adwin",
+    "delta": 0.002,
+    "params": {"min_window_length": 5},
+    "min_effect": 0.0,
+}
 """Short streams must show changes, of iPDP too."""
 
-SENSITIVE_DRIFT = {"delta": 0.3, "params": {"clock": 8, "min_window_length": 5}}
+SENSITIVE_DRIFT = {
+    "detector": "adwin",
+    "delta": 0.3,
+    "params": {"clock": 8, "min_window_length": 5},
+    "min_effect": 0.0,
+}
 """Streams of a few hundred observations must show changes."""
 
 SETTINGS: dict[str, Any] = {

@@ -67,7 +67,9 @@ def test_every_record_is_valid_under_its_schema(record: Record) -> None:
 def published_records() -> list[Record]:
     """Return what real streams publish: classification and regression, good and bad."""
     classified = kit.make_config(explain={"emit_every": 5})
-    measured = kit.linear_config(drift={"delta": 0.9, "grace_period": 3})
+    measured = kit.linear_config(
+        drift={"detector": "adwin", "min_effect": 0.0, "delta": 0.9, "grace_period": 3}
+    )
     values = [each.value for each in kit.observations(kit.agrawal(80))]
     records = modelled(classified, [*values, None, b"oops", b"\xff", b'{"x": {}}'])
     kept = [e for e in kit.of_kind(records, Evaluation) if e.seqs[0] != 40]

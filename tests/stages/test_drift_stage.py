@@ -88,7 +88,9 @@ def test_changes_are_those_of_a_plain_adwin() -> None:
         adwin.update(v)
         if adwin.drift_detected:
             expected.append(t)
-    published = changes(explanations(values), delta=0.01, grace_period=5)
+    published = changes(
+        explanations(values), detector="adwin", min_effect=0.0, delta=0.01, grace_period=5
+    )
     assert [c.seq for c in published] == expected != []
 
 
@@ -130,8 +132,10 @@ def of_methods(drift: dict[str, Any]) -> list[Change]:
 
 
 def test_each_method_has_the_settings_of_its_own_or_the_common_ones() -> None:
-    own = {"params": {"min_window_length": 90}, "delta": 0.01}
-    found = of_methods({"isage": own, "ipdp": {"signal": "value", "delta": 1e-9}})
+    own = {"detector": "adwin", "params": {"min_window_length": 90}, "delta": 0.01}
+    found = of_methods(
+        {"isage": own, "ipdp": {"detector": "adwin", "signal": "value", "delta": 1e-9}}
+    )
     [ipfi], [isage], [ipdp] = (
         [c for c in found if c.method == method] for method in ("ipfi", "isage", "ipdp")
     )

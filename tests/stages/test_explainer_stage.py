@@ -273,7 +273,8 @@ def test_the_curve_of_more_than_two_classes_is_published_with_its_classes() -> N
 
 def test_explanations_lead_to_changes_of_the_same_stream_and_feature() -> None:
     sensitive = kit.linear_config(
-        explain={"emit_every": 1}, drift={"delta": 0.9, "grace_period": 3}
+        explain={"emit_every": 1},
+        drift={"detector": "adwin", "min_effect": 0.0, "delta": 0.9, "grace_period": 3},
     )
     evaluations = kit.of_kind(stages.modelled(sensitive, kit.linear_records(150)), Evaluation)
     explanations = kit.of_kind(stages.explained(sensitive, evaluations), Explanation)

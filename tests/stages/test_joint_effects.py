@@ -140,7 +140,11 @@ def test_without_them_nothing_is_published_for_them() -> None:
 def test_pairs_change_as_features_do() -> None:
     config = config_for(Number)
     sensitive = config.model_copy(
-        update={"drift": config.drift.model_copy(update={"delta": 0.9, "grace_period": 3})}
+        update={
+            "drift": config.drift.model_copy(
+                update={"detector": "adwin", "min_effect": 0.0, "delta": 0.9}
+            )
+        }
     )
     changes = kit.of_kind(local(sensitive, records(Number, 200)), Change)
     assert {"a|c", "b|a"} <= {change.feature for change in changes}

@@ -19,7 +19,14 @@ from tests.kit import support as kit
 from tests.kit.stages import explained, explanations, merged, modelled
 
 CONFIG = kit.make_config(
-    explain={"emit_every": 1}, drift={"signal": "value", "delta": 0.5, "grace_period": 3}
+    explain={"emit_every": 1},
+    drift={
+        "detector": "adwin",
+        "min_effect": 0.0,
+        "signal": "value",
+        "delta": 0.5,
+        "grace_period": 3,
+    },
 )
 LINEAR = kit.linear_config()
 MESSAGES = kit.observations(kit.agrawal_with_drift(240, at=120))
@@ -28,6 +35,8 @@ LINEAR_MESSAGES = kit.messages_of(LINEAR_RECORDS)
 # both watch so sensitively that changes are part of what is compared
 SENSITIVE = kit.linear_config(
     drift={
+        "detector": "adwin",
+        "min_effect": 0.0,
         "delta": 0.5,
         "grace_period": 3,
         "isage": {"detector": "page_hinkley", "params": {"threshold": 1.0}},

@@ -21,7 +21,7 @@ from fluxplain.stages import (
 )
 from tests.kit import support as kit
 
-SENSITIVE = {"delta": 0.5, "grace_period": 3}
+SENSITIVE = {"detector": "adwin", "min_effect": 0.0, "delta": 0.5, "grace_period": 3}
 
 CONFIG = kit.linear_config(
     drift=SENSITIVE,

@@ -144,7 +144,9 @@ def _add_measures(facts: Table, change: Change) -> None:
         facts.add_row("after", texts[1] + last)
     if before is not None and after is not None:
         verb = change.direction or ("rose" if after > before else "fell")
-        share = f", {abs(after - before) / scale:.0%} of the larger" if scale else ""
+        of_what = "the larger" if method == "loss" else "all importance"
+        size = change.effect_size
+        share = "" if size is None else f", {size:.0%} of {of_what}"
         effect = abs(after - before)
         facts.add_row("effect", f"{verb} by {number(effect, effect)}{share}")
     if change.value is not None:

@@ -1,29 +1,28 @@
-"""All settings of ADWIN on the increments, values and losses of one run of a model.
+"""What detectors find in the increments, values and losses of one run of a model.
 
 A model that goes on learning changes also without a drift: so it is run without one too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from fluxplain.config import DriftSettings
 from fluxplain.drift.detectors import DetectorSettings
+from fluxplain.drift.effect_size import effect_of
+from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import evaluator_for
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from fluxplain.explain.losses import cross_entropy
+from fluxplain.forest.conversion import as_arrays
+from fluxplain.schemas.methods import Watched
 from tests.kit.support import outputs_of
 from tests.measure.experiments import drift_streams as streams
-
-DELTAS = (1e-2, 2e-3, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
-OTHERS = ((10, 5), (10, 50), (10, 100), (100, 50))
-"""Grace periods, and smallest windows: 5 is River's."""
-
-SIGNALS = ("increment", "value")
 
 EMIT_EVERY = 10
 """Observations from one published value to the next: the default."""
@@ -33,32 +32,46 @@ WARM_UP = 100
 
 
 class Variant(NamedTuple):
-    """A signal, and the settings of ADWIN that watches it."""
+    """A detector, the signal that it watches, and the smallest change that is published."""
 
-    signal: str
-    delta: float
-    grace: int
-    smallest: int
+    title: str
+    signal: Literal["increment", "value"]
+    detector: str
+    parameters: dict[str, Any]
+    min_effect: float
 
-    @property
-    def key(self) -> str:
-        return f"{self.signal}/{self.delta:g}/{self.grace}/{self.smallest}"
-
-    def alarms(self, numbers: Sequence[float]) -> list[int]:
-        names = ("delta", "grace_period", "min_window_length")
-        parameters = dict(zip(names, self[1:], strict=True))
-        adwin = DetectorSettings("increment", "adwin", parameters).make("")
-        found = []
-        for t, number in enumerate(numbers):
-            adwin.update(number)
-            if adwin.drift_detected:
-                found.append(t)
+    def alarms(self, features: Mapping[str, Floats]) -> dict[str, list[int]]:
+        """Return feature → where it changed; the features of a method are watched side by side."""
+        settings = DetectorSettings(self.signal, self.detector, self.parameters)
+        watches = {feature: SignalWatch(settings, "") for feature in features}
+        found: dict[str, list[int]] = {feature: [] for feature in features}
+        for t, numbers in enumerate(zip(*features.values(), strict=True)):
+            for (feature, watch), number in zip(watches.items(), numbers, strict=True):
+                shift = watch.update(t, float(number), None)
+                if shift is None:
+                    continue
+                change = watch.change(shift, stream="", seq=t, ts=None, method="loss")
+                others = sum(abs(each.mean) for each in watches.values() if each is not watch)
+                effect = effect_of(change, others)
+                if effect is None or effect >= self.min_effect:
+                    found[feature].append(t)
         return found
 
 
-VARIANTS = [
-    Variant(signal, delta, *others) for signal in SIGNALS for delta in DELTAS for others in OTHERS
-]
+ADWIN = {"delta": 2e-3, "grace_period": 10, "min_window_length": 5}
+"""River's defaults."""
+
+
+def variants(method: Watched, series: int) -> dict[str, Variant]:
+    """Return the detectors compared, where so many series are watched; the first is the default."""
+    settings, least = DriftSettings().of(method, series), DriftSettings().min_effect
+    assert settings is not None
+    default = settings.signal, settings.detector, settings.parameters
+    return {
+        "default": Variant("default", *default, least),
+        "adwin": Variant("ADWIN on increments", "increment", "adwin", ADWIN, 0.0),
+        "values": Variant("ADWIN on values, as in the paper", "value", "adwin", ADWIN, 0.0),
+    }
 
 
 @dataclass(frozen=True)
@@ -185,7 +198,7 @@ Alarms = tuple[int, int, int | None]
 def run(
     kind: str, name: str, *, pretraining: int, before: int, records: int, seed: int
 ) -> dict[str, dict[str, dict[str, Alarms]]]:
-    """Return what all settings of ADWIN alarm at: settings → method → feature → alarms.
+    """Return what each detector alarms at: detector → method → feature → alarms.
 
     Without a drift the model is ``"frozen"`` or ``"learning"``; or the stream is ``"drifting"``.
     Records are learned first (``pretraining``), then explained: ``before`` the drift, or where it
@@ -193,28 +206,31 @@ def run(
     """
     drifts = kind == "drifting"
     scenario = (DRIFTS if drifts else STILL)[name]
-    watched = signals(
+    increments, values = signals(
         scenario.stream(seed, pretraining + (before if drifts else records)),
-        scenario.model(seed),
+        as_arrays(scenario.model(seed)),
         pretraining=pretraining,
         records=records,
         learns=kind != "frozen",
         seed=seed,
     )
-    by_signal = dict(zip(SIGNALS, watched, strict=True))
-    return {
-        variant.key: {
-            method: {f: _alarms(variant, numbers, before) for f, numbers in features.items()}
-            for method, features in by_signal[variant.signal].items()
-        }
-        for variant in VARIANTS
-    }
+    series = sum(map(len, increments.values()))
+    found: dict[str, dict[str, dict[str, Alarms]]] = {}
+    for method in get_args(Watched):
+        for key, variant in variants(method, series).items():
+            watched = (values if variant.signal == "value" else increments).get(method)
+            if watched is not None:
+                found.setdefault(key, {})[method] = _alarms(variant, watched, before)
+    return found
 
 
-def _alarms(variant: Variant, numbers: Floats, before: int) -> Alarms:
+def _alarms(variant: Variant, features: Mapping[str, Floats], before: int) -> dict[str, Alarms]:
     every = 1 if variant.signal == "increment" else EMIT_EVERY
     begin = WARM_UP // every
-    found = variant.alarms(numbers[begin:].tolist())
-    seqs = [(begin + t) * every + every - 1 for t in found]
-    after = [seq - before for seq in seqs if seq >= before]
-    return len(seqs) - len(after), len(after), after[0] if after else None
+    found = variant.alarms({feature: each[begin:] for feature, each in features.items()})
+    counted = {}
+    for feature, places in found.items():
+        seqs = [(begin + t) * every + every - 1 for t in places]
+        after = [seq - before for seq in seqs if seq >= before]
+        counted[feature] = len(seqs) - len(after), len(after), after[0] if after else None
+    return counted

@@ -2,20 +2,51 @@
 
 from typing import Any
 
-from fluxplain.config import DriftSettings
-from fluxplain.drift.signal_watch import SignalWatch
+import numpy as np
+
+from fluxplain.schemas import Change, Explanation
+from fluxplain.stages import DriftStage
+from tests.kit import support as kit
 from tests.measure.experiments import drift
-from tests.measure.experiments.drift_runs import DRIFTS, VARIANTS, WARM_UP, Variant
+from tests.measure.experiments.drift_runs import DRIFTS, WARM_UP, variants
 
 
 def test_alarms_are_those_of_the_pipeline() -> None:
-    settings = DriftSettings(delta=0.002, grace_period=10).of("ipfi")
-    assert settings is not None
-    watch = SignalWatch(settings, "")
-    numbers = [float(t // 300 % 2) for t in range(1_500)]
-    expected = [t for t, number in enumerate(numbers) if watch.update(t, number, None)]
-    assert Variant("increment", 0.002, 10, 50).alarms(numbers) == expected
-    assert expected
+    config = kit.make_config(
+        features=dict.fromkeys("abc", "numeric"),
+        explain={"methods": ["ipfi"]},
+        drift={"detector": "glr", "delta": None, "params": {}, "min_effect": 0.05},
+    )
+    rng = np.random.default_rng(1)
+    numbers = {name: mean + rng.normal(size=1_500) for name, mean in {"a": 3.0, "b": 20.0}.items()}
+    numbers["c"] = 1.0 + rng.normal(size=1_500)
+    numbers["a"][700:] += 2.0
+    numbers["c"][900:] += 1.0  # too small to matter beside b
+    records = [
+        Explanation(
+            stream=kit.STREAM,
+            feature=name,
+            method="ipfi",
+            seq=t,
+            previous_seq=t - 1 if t else None,
+            ts=t,
+            alpha=0.01,
+            updates=t + 1,
+            value=float(each[t]),
+            std_error=0.1,
+            seqs=[t],
+            increments=[float(each[t])],
+        )
+        for t in range(1_500)
+        for name, each in numbers.items()
+    ]
+    published = kit.of_kind(kit.run(DriftStage(config), kit.passed_on(records)), Change)
+    # three features and the loss
+    found = variants("ipfi", 4)["default"].alarms(numbers)
+    assert [(c.feature, c.seq) for c in published] == [("a", t) for t in found["a"]]
+    assert 700 <= found["a"][0] < 750
+    assert not found["b"]
+    assert not found["c"]
 
 
 def results(
@@ -40,22 +71,18 @@ def results(
         methods: dict[str, Any] = dict.fromkeys(("ipfi", "isage", "ipdp"), each)
         loss = {"loss": {"": cells[kind]}}
         found[task.key] = {
-            variant.key: methods | (loss if variant.signal == "increment" else {})
-            for variant in VARIANTS
+            key: methods | (loss if variant.signal == "increment" else {})
+            for key, variant in variants("loss", 1).items()
         }
     return found
 
 
-def test_the_defaults_are_among_the_settings_compared() -> None:
-    assert set(drift._defaults().values()) <= set(VARIANTS)
-
-
-def test_the_report_counts_delays_and_the_worst_feature() -> None:
+def test_the_report_counts_delays_and_false_alarms() -> None:
     report = drift.report(results(first=120, false_alarms=1))
-    rate = 1e5 / (drift.FROZEN - WARM_UP)
-    assert f"have {rate:.2f} false alarms in 100,000 records" in report.sentence
+    rate = 3 * 1e5 / (drift.FROZEN - WARM_UP)  # of three methods
+    assert f"has {rate:.2f} false alarms in 100,000 records" in report.sentence
     assert "in at least one of 2 runs: none" in report.sentence
-    assert f"| {DRIFTS['sudden'].title} | 120 (2 of 2) |" in report.table
+    assert f"| {DRIFTS['sudden'].title} | default | 120 (2 of 2) |" in report.table
 
 
 def test_an_alarm_that_comes_without_the_drift_too_finds_none() -> None:

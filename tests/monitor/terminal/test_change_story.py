@@ -37,6 +37,7 @@ WHOLE = replace(
     ranked=8,
     loss_before=0.512,
     loss_after=0.433,
+    effect_size=0.21,
     incident="features-0@17650",
     curve_before=Curve(17530, GRID, [0.4, 0.4, 0.4]),
     curve_after=Curve(17759, GRID, [0.3, 0.45, 0.6]),
@@ -58,7 +59,7 @@ def test_a_story_has_all_that_is_known() -> None:
     assert found["measured"].startswith("iPFI: loss added")
     assert found["before"] == "0.0012 ±0.0003"
     assert found["after"] == "0.0841 ±0.0102  (mean of the last 224 observations)"
-    assert found["effect"] == "rose by 0.0829, 99% of the larger"
+    assert found["effect"] == "rose by 0.0829, 21% of all importance"
     assert found["rank"] == "7 → 1 of 8"
     assert found["model's loss"] == "0.512 → 0.433"
     assert found["began"] == "about seq 17,536, 224 observations earlier (at most 224)"
@@ -178,8 +179,8 @@ def test_any_record_has_a_story(event: Change) -> None:
 
 
 @pytest.mark.parametrize("before", [None, 0.0])
-def test_a_change_from_nothing_has_no_share(before: float | None) -> None:
-    story = replace(WHOLE, before=before, after=0.0 if before == 0.0 else 0.5)
+def test_a_change_of_unknown_size_has_no_share(before: float | None) -> None:
+    story = replace(WHOLE, before=before, after=0.5, effect_size=None)
     assert "%" not in printed(render_story(story, [], None))
 
 

@@ -1,0 +1,285 @@
+"""Inner loops of :mod:`fluxplain.drift.glr`; see :mod:`fluxplain.evaluate.compiled`."""
+
+import math
+
+import numpy as np
+
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats
+
+BLOCK = 8
+"""Numbers that are taken together: the statistic is computed after each block."""
+
+PER_SIZE = 9
+"""Largest number of rows of each size: the position of a change is exact to about an eighth."""
+
+SIZES = 16
+"""Sizes of blocks at which the variance is estimated, each twice the one before."""
+
+LEAST_BEFORE, LEAST_AFTER = 256, 16
+"""Smallest count of numbers before and after a change."""
+
+LEAST_BLOCKS, LEAST_LARGER = 18, 34
+"""Smallest count of blocks that tell the variance at their size, and of larger ones."""
+
+LEAST_INDEPENDENT = 24.0
+"""The numbers after a change tell as much as so many independent ones, at least: of fewer, the
+mean is far from normal."""
+
+LOCAL = 4
+"""The numbers after a change are compared with so many times as many just before it, too."""
+
+LAG = 8.0
+"""Number of blocks; see :func:`take`."""
+
+SMALLEST_SPREAD = 1e-12
+"""A smaller variance, in units of the squared range, is a rounding error."""
+
+MARGIN = 14.0
+"""The change lies where the statistic's square is at most so much smaller than its maximum: in
+simulations in more than nine of ten cases (``tests/drift/test_glr.py``)."""
+
+OWN = 0.6
+"""With the variance of the numbers after a change, the statistic's square must reach this share of
+the threshold."""
+
+CARRIERS = 3
+"""A change must hold without so many numbers on either side that carry most of it."""
+
+SIZE, SUM, SQUARES, SMALLEST, LARGEST = 0, 1, 2, 3, 3 + CARRIERS
+FIELDS = LARGEST + CARRIERS
+"""A row has the count, sum and sum of squares of consecutive numbers, the smallest of them in
+ascending and the largest in descending order."""
+
+COUNT, OLDER, LAST, NEAR, FAR = range(5)
+SUMS = FAR + 1
+"""Row k of the sums is about blocks of ``BLOCK * 2**k`` numbers: how many there were, the sums of
+the last but one and of the last, and half the squared differences of sums at one and at two blocks'
+distance, summed up."""
+
+
+@compiled
+def clear(row: Floats) -> None:
+    """Make a row of no number."""
+    row[:SMALLEST] = 0.0
+    row[SMALLEST:LARGEST] = math.inf
+    row[LARGEST:] = -math.inf
+
+
+@compiled
+def keep_extremes(row: Floats, small: float, large: float) -> None:
+    """Insert a number into the smallest ones, and one into the largest."""
+    for i in range(CARRIERS):
+        if small < row[SMALLEST + i]:
+            row[SMALLEST + i], small = small, row[SMALLEST + i]
+        if large > row[LARGEST + i]:
+            row[LARGEST + i], large = large, row[LARGEST + i]
+
+
+@compiled
+def add(row: Floats, other: Floats) -> None:
+    """Add another row's numbers to a row."""
+    row[:SMALLEST] += other[:SMALLEST]
+    for i in range(CARRIERS):
+        keep_extremes(row, other[SMALLEST + i], other[LARGEST + i])
+
+
+@compiled
+def scale(numbers: Floats, low: float, width: float) -> None:
+    """Count from ``low`` in units of ``width``, clipped to three units; only signs if that is 0."""
+    for i, number in enumerate(numbers):
+        if width > 0.0:
+            numbers[i] = min(max((number - low) / width, -1.0), 2.0)
+        else:
+            numbers[i] = np.sign(number - low)
+
+
+@compiled
+def append(numbers: Floats, rows: Floats, count: int) -> int:
+    """Append a block as a row; join the oldest rows of a size with too many; return the count."""
+    row = rows[count]
+    clear(row)
+    for number in numbers:
+        row[SIZE] += 1.0
+        row[SUM] += number
+        row[SQUARES] += number * number
+        keep_extremes(row, number, number)
+    end, size = count + 1, float(BLOCK)
+    while True:
+        begin = end
+        while begin > 0 and rows[begin - 1, SIZE] == size:
+            begin -= 1
+        if end - begin <= PER_SIZE:
+            return count + 1
+        add(rows[begin], rows[begin + 1])
+        for i in range(begin + 1, count):
+            rows[i] = rows[i + 1]
+        count -= 1
+        end, size = begin + 1, 2.0 * size
+
+
+@compiled
+def note_sum(total: float, sums: Floats) -> None:
+    """Update the squared differences of neighbouring sums with the newest block's sum."""
+    for k in range(SIZES):
+        row = sums[k]
+        older, last = row[OLDER], row[LAST]
+        if row[COUNT] >= 1.0:
+            row[NEAR] += 0.5 * (total - last) * (total - last)
+        if row[COUNT] >= 2.0:
+            row[FAR] += 0.5 * (total - older) * (total - older)
+        row[OLDER], row[LAST] = last, total
+        row[COUNT] += 1.0
+        if row[COUNT] % 2.0:
+            return
+        total += last
+
+
+def _autoregressive() -> tuple[Floats, Floats]:
+    """Return what holds for a continuous autoregressive process, from fast to slow decay.
+
+    These are the quotient of the mean squared differences of blocks at two and at one block's
+    distance, and that of the long-run variance and the latter.
+    """
+    apart = np.geomspace(100.0, 0.02, 200)  # length of a block, in units of the time of decay
+    decay = np.exp(-apart)
+    variance, covariance = 2.0 * (apart - 1.0 + decay), (1.0 - decay) ** 2
+    near = variance - covariance
+    return (variance - decay * covariance) / near, 2.0 * apart / near
+
+
+QUOTIENTS, FACTORS = _autoregressive()
+
+
+@compiled
+def note_variances(sums: Floats, found: Floats) -> int:
+    """Write the long-run variance by blocks up to each size; return how many sizes have one.
+
+    It is the variance of a sum of many numbers, divided by their count: for independent numbers,
+    their variance. How long the dependence lasts follows from the differences at one and at two
+    blocks' distance, which a single change enters only once and twice.
+    Large blocks are few: there it counts only beyond its standard error.
+    """
+    largest, size = 0.0, float(BLOCK)
+    for k in range(SIZES):
+        if sums[k, COUNT] < (LEAST_LARGER if k else LEAST_BLOCKS):
+            return k
+        far = sums[k, COUNT] - 2.0
+        near = sums[k, NEAR] / (far + 1.0)
+        if near > 0.0:
+            quotient = sums[k, FAR] / far / near
+            if k:
+                quotient -= math.sqrt(2.0 / far)
+            factor = np.interp(quotient, QUOTIENTS, FACTORS)
+            largest = max(largest, near / size * factor)
+        found[k] = largest
+        size *= 2.0
+    return SIZES
+
+
+Split = tuple[float, int, int, int, float, float]
+
+
+@compiled
+def take(numbers: Floats, rows: Floats, count: int, sums: Floats) -> tuple[int, Split]:
+    """Take a block; return the count of rows, and the :func:`likeliest` split.
+
+    ``sums`` has the sums now, and before the last one or two ``LAG`` blocks: the variance is that
+    of then, since a large change would make it large.
+    """
+    count = append(numbers, rows, count)
+    note_sum(numbers.sum(), sums[0])
+    if sums[0, 0, COUNT] % LAG == 0.0:
+        sums[2] = sums[1]
+        sums[1] = sums[0]
+    return count, likeliest(rows, count, sums[2])
+
+
+@compiled
+def likeliest(rows: Floats, count: int, sums: Floats) -> Split:
+    """Return the split at which the means differ most, measured by their standard error.
+
+    Returns
+    -------
+    split
+        Square of the difference divided by its standard error; the rows with which begin: the
+        numbers after it, these at the earliest, and those that they are compared with; the long-run
+        variance, and its ratio to the variance.
+    """
+    best, best_row, best_first, best_variance, best_ratio = 0.0, 0, 0, 0.0, 1.0
+    statistics = np.zeros(count)
+    found = np.empty(SIZES)
+    sizes = note_variances(sums, found)
+    total = rows[:count, SIZE].sum()
+    if sizes == 0 or total < LEAST_BEFORE + LEAST_AFTER:
+        return best, best_row, best_row, best_first, best_variance, best_ratio
+    # sums over the rows before each row
+    until = np.zeros((count + 1, SMALLEST))
+    for i in range(count):
+        until[i + 1] = until[i] + rows[i, :SMALLEST]
+    known = BLOCK * 2.0**sizes
+    begin, size, oldest = count, 0, count
+    for i in range(count - 1, 0, -1):
+        n = total - until[i, SIZE]
+        if until[i, SIZE] < LEAST_BEFORE:
+            break
+        oldest = i
+        if n < LEAST_AFTER:
+            continue
+        while size + 1 < sizes and BLOCK * 2.0 ** (size + 1) <= LOCAL * n:
+            size += 1
+        begin = min(begin, i)
+        while begin > 0 and until[i, SIZE] - until[begin, SIZE] < LOCAL * n:
+            begin -= 1
+        # of many numbers the dependence is not known: it may last long
+        more = math.sqrt(max(n / known, 1.0))
+        # a series may wander: then all numbers before tell less than those just before
+        for first in (begin, 0):
+            variance = more * max(found[size] if first else found[sizes - 1], SMALLEST_SPREAD)
+            m = until[i, SIZE] - until[first, SIZE]
+            mean = (until[i, SUM] - until[first, SUM]) / m
+            spread = (until[i, SQUARES] - until[first, SQUARES]) / m - mean * mean
+            is_constant = spread < SMALLEST_SPREAD
+            if is_constant or n * spread >= LEAST_INDEPENDENT * variance:
+                difference = (until[count, SUM] - until[i, SUM]) / n - mean
+                statistic = difference * difference / (variance * (1.0 / n + 1.0 / m))
+                statistics[i] = max(statistics[i], statistic)
+                if statistic > best:
+                    best, best_row, best_first = statistic, i, first
+                    best_variance = variance
+                    best_ratio = 1.0 if is_constant else variance / spread
+    earliest = first_reaching(statistics, best - MARGIN, best_row)
+    if earliest == oldest:  # it may be among the first numbers
+        earliest = 0
+    return best, best_row, earliest, best_first, best_variance, best_ratio
+
+
+@compiled
+def first_reaching(numbers: Floats, level: float, default: int) -> int:
+    """Return the place of the first number that is at least ``level``."""
+    for i, number in enumerate(numbers):
+        if number >= level:
+            return i
+    return default
+
+
+@compiled
+def checked(before: Floats, after: Floats, variance: float, ratio: float) -> float:
+    """Return the smaller of a split's statistics without the carriers, and with their own variance.
+
+    ``before`` and ``after`` are rows of all numbers on either side.
+    """
+    mean, later = before[SUM] / before[SIZE], after[SUM] / after[SIZE]
+    low, high = (before, after) if later > mean else (after, before)
+    low_sum, high_sum = low[SUM], high[SUM]
+    for i in range(CARRIERS):
+        low_sum -= low[SMALLEST + i]
+        high_sum -= high[LARGEST + i]
+    n, m = high[SIZE] - CARRIERS, low[SIZE] - CARRIERS
+    difference = max(high_sum / n - low_sum / m, 0.0)
+    without = difference * difference / (variance * (1.0 / n + 1.0 / m))
+    # numbers that vary more than those before may have a mean far off by chance
+    own = max(variance, ratio * (after[SQUARES] / after[SIZE] - later * later))
+    error = variance / before[SIZE] + own / after[SIZE]
+    smaller: float = min(without, (later - mean) * (later - mean) / error / OWN)
+    return smaller

@@ -1,0 +1,158 @@
+"""The detector of changes of the mean: false alarms, delays, units, outliers, memory."""
+
+import math
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluxplain.drift import glr_kernels as kernels
+from fluxplain.drift.glr import GLR
+from fluxplain.evaluate.encoding import Floats
+from tests.kit.support import PROPERTY
+
+
+class Alarm(NamedTuple):
+    at: int
+    width: int
+    widest: int
+
+
+def alarms(numbers: Floats, false_alarms: float = 1.0) -> list[Alarm]:
+    detector, found = GLR(false_alarms), []
+    for t, number in enumerate(numbers.tolist()):
+        detector.update(number)
+        if detector.drift_detected:
+            found.append(Alarm(t, detector.width, detector.widest))
+    return found
+
+
+def autoregressive(rng: np.random.Generator, n: int, correlation: float) -> Floats:
+    """Return numbers of variance 1 that depend on the one before."""
+    noise = rng.normal(size=n) * math.sqrt(1.0 - correlation**2)
+    numbers = np.zeros(n)
+    for t in range(1, n):
+        numbers[t] = correlation * numbers[t - 1] + noise[t]
+    return numbers
+
+
+def squared_differences(rng: np.random.Generator, n: int) -> Floats:
+    """Return what iPFI's increments are if the inputs depend on those before."""
+    return (autoregressive(rng, n, 0.9) - autoregressive(rng, n, 0.9)) ** 2
+
+
+Series = Callable[[np.random.Generator, int], Floats]
+
+SERIES: dict[str, Series] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "skewed": lambda rng, n: rng.normal(size=n) ** 2,
+    "rare": lambda rng, n: (rng.random(n) < 0.02).astype(float),
+    "heavy tails": lambda rng, n: rng.standard_t(2.5, size=n),
+    "lognormal": lambda rng, n: np.exp(1.5 * rng.normal(size=n)),
+    "dependent": lambda rng, n: autoregressive(rng, n, 0.5),
+    "very dependent": lambda rng, n: autoregressive(rng, n, 0.9),
+    "hardly moving": lambda rng, n: autoregressive(rng, n, 0.99),
+    "iPFI, dependent inputs": squared_differences,
+}
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_there_are_at_most_as_many_false_alarms_as_are_allowed(name: str) -> None:
+    runs, length, allowed = 4, 25_000, 10.0
+    found = sum(
+        len(alarms(SERIES[name](np.random.default_rng(seed), length), allowed))
+        for seed in range(runs)
+    )
+    expected = allowed * runs * length / 100_000
+    assert found <= expected + 4.0 * math.sqrt(expected)
+    if name == "normal":
+        assert found >= expected - 2.5 * math.sqrt(expected), "fewer would mean later detections"
+
+
+@pytest.mark.parametrize(
+    ("name", "shift", "within"),
+    [("normal", 1.0, 60), ("skewed", 2.0, 60), ("rare", 0.2, 100), ("dependent", 1.5, 150)],
+)
+def test_a_change_is_found_where_it_is(name: str, shift: float, within: int) -> None:
+    runs, at = 40, 2_000
+    delays, is_inside = [], 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        numbers = SERIES[name](rng, at + 2_000)
+        numbers[at:] += shift if name != "rare" else rng.random(2_000) < shift
+        [first, *_] = [alarm for alarm in alarms(numbers) if alarm.at >= at]
+        delays.append(first.at - at)
+        is_inside += first.at - first.widest < at
+    assert np.median(delays) <= within
+    assert is_inside >= 0.9 * runs
+
+
+@PROPERTY
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(0, 10**6))
+def test_units_do_not_matter(zero: float, unit: float, seed: int) -> None:
+    numbers = np.random.default_rng(seed).normal(size=800)
+    numbers[500:] += 1.0
+    # with a larger zero, digits are lost
+    assert alarms(zero * unit + unit * numbers) == alarms(numbers)
+
+
+@PROPERTY
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=kernels.CARRIERS), st.integers(300, 590))
+def test_a_few_outliers_are_no_change(outliers: list[float], at: int) -> None:
+    numbers = np.random.default_rng(at).normal(size=600)
+    numbers[at : at + len(outliers)] = outliers
+    assert alarms(numbers) == []
+
+
+def test_numbers_that_vary_more_are_at_most_one_change() -> None:
+    for seed in range(10):
+        numbers = np.random.default_rng(seed).normal(size=20_000)
+        numbers[10_000:] *= 4.0
+        assert len(alarms(numbers, 0.01)) <= 1, "then it knows how they vary"
+
+
+@PROPERTY
+@given(st.integers(0, 3_000), st.integers(0, 10**6))
+def test_rows_hold_all_numbers_in_little_memory(n: int, seed: int) -> None:
+    blocks = np.random.default_rng(seed).normal(size=(n // 8, 8))
+    rows, count = np.zeros((200, kernels.FIELDS)), 0
+    for block in blocks:
+        count = kernels.append(block, rows, count)
+    numbers, kept = blocks.ravel(), rows[:count]
+    begin = 0
+    for row in kept:
+        part = np.sort(numbers[begin : begin + int(row[kernels.SIZE])])
+        begin += len(part)
+        assert row[kernels.SUM] == pytest.approx(part.sum())
+        assert row[kernels.SQUARES] == pytest.approx((part**2).sum())
+        assert row[kernels.SMALLEST : kernels.LARGEST].tolist() == part[:3].tolist()
+        assert row[kernels.LARGEST :].tolist() == part[::-1][:3].tolist()
+    assert begin == len(numbers)
+    assert count <= 9 * math.log2(max(n, 8))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+def test_the_variance_is_that_of_a_mean_of_many(correlation: float) -> None:
+    found = np.empty(kernels.SIZES)
+    ratios = []
+    for seed in range(20):
+        numbers = autoregressive(np.random.default_rng(seed), 5_000, correlation)
+        sums = np.zeros((kernels.SIZES, kernels.SUMS))
+        for block in numbers.reshape(-1, 8):
+            kernels.note_sum(float(block.sum()), sums)
+        sizes = kernels.note_variances(sums, found)
+        ratios.append(found[sizes - 1] / ((1.0 + correlation) / (1.0 - correlation)))
+    assert 0.9 <= np.median(ratios) <= 1.6, "the largest of several estimates is rather too large"
+
+
+def test_it_restarts_after_an_alarm() -> None:
+    rng = random.Random(1)
+    levels = [0.0, 1.0, 0.0, 5.0]
+    numbers = [level + rng.gauss(0.0, 0.1) for level in levels for _ in range(600)]
+    found = alarms(np.array(numbers))
+    assert [alarm.at // 600 for alarm in found] == [1, 2, 3]
+    assert all(alarm.at % 600 < 40 for alarm in found)
