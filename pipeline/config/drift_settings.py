@@ -73,8 +73,8 @@ class DriftSettings(Section):
     features, methods and the loss together. Fewer means later detections. Of the detector `"glr"`;
     it is an upper limit unless the increments vary in rare bursts."""
     min_effect: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.05
-    """Smaller changes are not published. The size of a change is its share of the importance of all
-    features by this method; of the loss, its share of the larger loss."""
+    """Smaller changes are not published, but add up. The size of a change is its share of the
+    importance of all features by this method; of the loss, its share of the larger loss."""
     detector: OfNumbers = "glr"
     """`"glr"` compares means (generalized likelihood ratio); one of River's detectors (`"kswin"` is
     slow); or your own class with River's interface (`update` and `drift_detected`)."""

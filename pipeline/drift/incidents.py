@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from operator import itemgetter
 
-from fluxplain.drift.effect_size import effect_of
+from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.history import ThinnedHistory
 from fluxplain.drift.sentences import sentence
-from fluxplain.schemas import Change, Incarnation
+from fluxplain.schemas import Change
 from fluxplain.schemas.methods import Method, Watched
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 
@@ -33,7 +33,7 @@ Course = deque[tuple[int, float]]
 class Incidents:
     """The changes of one stream; those within ``window`` observations form an incident.
 
-    Changes with an effect below ``min_effect`` are left out.
+    Changes with an effect below ``min_effect`` are left out, and add up.
 
     Examples
     --------
@@ -48,14 +48,12 @@ class Incidents:
     def __init__(self, explained: Iterable[str], window: int, min_effect: float = 0.0) -> None:
         self._progress = dict.fromkeys(explained, -1)
         self._reached = -1
-        self._window, self._min_effect = window, min_effect
+        self._window, self._gate = window, EffectGate(min_effect)
         # changes without ranks and incident, by the seq of their explanation
         self._drafts: list[tuple[int, Change]] = []
         self._courses: dict[tuple[Method, str], Course] = {}
         self._means: Means = {}
         self._past: ThinnedHistory[Means] = ThinnedHistory()
-        # (feature, method) → incarnation and seq of its last change
-        self._last: dict[tuple[str | None, Watched | None], tuple[Incarnation, int]] = {}
         self._began: int | None = None  # seq of the incident's first change
         self._name = ""
 
@@ -99,9 +97,9 @@ class Incidents:
             known = self._means.get(change.method, {}).items()
             # exact, since features become known in any order
             others = math.fsum(abs(mean) for name, mean in known if name != change.feature)
-            change = replace(change, effect_size=effect_of(change, others))
-            if change.effect_size is None or change.effect_size >= self._min_effect:
-                ready.append(self._completed(at, change))
+            passed = self._gate.passed(change, others)
+            if passed is not None:
+                ready.append(self._completed(at, passed))
         return ready
 
     def _close(self, frame: int) -> None:
@@ -120,12 +118,8 @@ class Incidents:
         then = self._past.at((change.after_seq or 0) // FRAME - 1)
         rank_after, ranked = _rank(change, change.after, self._means)
         rank_before, _ = _rank(change, change.before, then or {})
-        key = change.feature, change.method
-        incarnation, previous_seq = self._last.get(key, (change.incarnation, None))
-        self._last[key] = change.incarnation, change.seq
         change = replace(
             change,
-            previous_seq=previous_seq if incarnation == change.incarnation else None,
             incident=self._name,
             rank_before=rank_before,
             rank_after=rank_after,

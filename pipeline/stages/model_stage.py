@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.drift.effect_size import effect_of
+from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import NoOutputError, Observed, Output
@@ -89,8 +89,7 @@ class ModelStage:
         watched = config.detector("loss")
         seed = f"{config.seed}/{stream}/loss"
         self._watch = SignalWatch(watched, seed) if watched and self._is_first else None
-        self._min_effect = config.drift.min_effect
-        self._loss_changed: int | None = None  # seq of its last change
+        self._gate = EffectGate(config.drift.min_effect)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the picklable state, without injected collaborators."""
@@ -237,11 +236,10 @@ class ModelStage:
         seq, ts = sample.seq, sample.ts
         about: dict[str, Any] = {"stream": self.stream, "model_version": version}
         change = self._watch.change(shift, **about, seq=seq, ts=ts, method="loss")
-        change = replace(change, effect_size=effect_of(change), previous_seq=self._loss_changed)
-        if change.effect_size is not None and change.effect_size < self._min_effect:
+        passed = self._gate.passed(change, others=0.0)
+        if passed is None:
             return [prediction]
-        self._loss_changed = seq
-        return [prediction, replace(change, detail=sentence(change))]
+        return [prediction, replace(passed, detail=sentence(passed))]
 
     def _apply(self, control: ControlMessage) -> list[Record]:
         if control.control.every is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka.consumer import fetcher
+from aiokafka.consumer import consumer, fetcher
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.structs import ConsumerRecord
@@ -29,6 +29,9 @@ from fluxplain.kafka.headers import size_of
 MAX_DRAINED_BYTES = 4 * 1024 * 1024
 """Limit of one call, in bytes of messages and of batches unpacked for them; a first message may
 exceed it. So the consumer's thread soon returns to its heartbeats."""
+
+IDLE_MAX_WAIT_MS = 200
+"""Milliseconds that a broker may hold a fetch of all assigned partitions. A seek waits for it."""
 
 LARGE_BYTES = 1024 * 1024
 """Size in bytes above which only one unpacked batch is held; others are unpacked again."""
@@ -213,8 +216,26 @@ class FetchResult(fetcher.FetchResult):
         return messages
 
 
+class Fetcher(fetcher.Fetcher):
+    """Lets the broker hold a request longer if it is about all assigned partitions.
+
+    It returns at the first new message anyway. A request without the partitions whose messages are
+    still being taken must return soon: there is no other one to the same broker meanwhile.
+    """
+
+    def _get_actions_per_node(self, assignment: Any) -> Any:
+        actions = super()._get_actions_per_node(assignment)
+        requests = [request for _, request in actions[0]]
+        asked = sum(len(partitions) for request in requests for _, partitions in request.topics)
+        if asked == len(assignment.tps):
+            for request in requests:
+                request._max_wait_ms = IDLE_MAX_WAIT_MS
+        return actions
+
+
 def install() -> None:
     """Make the consumers of this process read with these classes."""
     fetcher.MemoryRecords = RecordSet
     fetcher.PartitionRecords = PartitionRecords
     fetcher.FetchResult = FetchResult
+    consumer.Fetcher = Fetcher

@@ -20,8 +20,8 @@ from fluxplain.kafka.faust.fast_wait import FastWaitService
 from fluxplain.kafka.worker.worker import RoleWorker
 
 FETCH_MAX_WAIT_MS = 20
-"""Milliseconds that a broker may hold a fetch of idle partitions. With Faust's 1,500 ms a busy
-partition would wait for idle ones."""
+"""Milliseconds that a broker may hold a fetch without the busy partitions. With Faust's 1,500 ms
+they would wait for idle ones."""
 
 PAUSED_S = 0.01
 """Seconds between two checks whether a worker that has fetched far enough ahead may continue. Faust

@@ -3,12 +3,16 @@
 import struct
 import weakref
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka.consumer import consumer
 from aiokafka.consumer.fetcher import READ_COMMITTED, READ_UNCOMMITTED
+from aiokafka.consumer.fetcher import Fetcher as TheirFetcher
 from aiokafka.consumer.fetcher import PartitionRecords as TheirRecords
 from aiokafka.errors import CorruptRecordException
+from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
@@ -19,8 +23,10 @@ from fluxplain.kafka.faust import fetch
 from fluxplain.kafka.faust.batches import CONTROL, TRANSACTIONAL
 from fluxplain.kafka.faust.fetch import (
     DRAIN,
+    IDLE_MAX_WAIT_MS,
     LARGE_BYTES,
     MAX_DRAINED_BYTES,
+    Fetcher,
     PartitionRecords,
     RecordSet,
 )
@@ -193,3 +199,22 @@ def test_one_large_batch_is_held_and_the_others_are_unpacked_again() -> None:
             assert len(held) <= 1
     assert seen == [values] * 3
     assert sum(map(len, values)) > LARGE_BYTES
+
+
+@pytest.mark.parametrize("assigned", [2, 3])
+def test_only_a_request_for_all_partitions_may_wait_longer(
+    assigned: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the partition that is left out, since it is busy, would wait for it."""
+    requests = [FetchRequest(20, 1, 1, 1, [("features", [(i, 0, 1)])]) for i in range(2)]
+    actions: Any = (list(enumerate(requests)), {}, 0, False, [])
+    monkeypatch.setattr(TheirFetcher, "_get_actions_per_node", lambda *_: actions)
+    assignment = SimpleNamespace(tps=[TopicPartition("features", i) for i in range(assigned)])
+    assert Fetcher.__new__(Fetcher)._get_actions_per_node(assignment) == actions
+    expected = IDLE_MAX_WAIT_MS if assigned == 2 else 20
+    assert [request._max_wait_ms for request in requests] == [expected] * 2
+
+
+def test_the_consumer_fetches_with_these_classes() -> None:
+    fetch.install()
+    assert consumer.Fetcher is Fetcher

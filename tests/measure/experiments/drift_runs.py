@@ -13,7 +13,7 @@ import numpy as np
 
 from fluxplain.config import DriftSettings
 from fluxplain.drift.detectors import DetectorSettings
-from fluxplain.drift.effect_size import effect_of
+from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import evaluator_for
 from fluxplain.evaluate.encoding import Floats
@@ -44,6 +44,7 @@ class Variant(NamedTuple):
         """Return feature → where it changed; the features of a method are watched side by side."""
         settings = DetectorSettings(self.signal, self.detector, self.parameters)
         watches = {feature: SignalWatch(settings, "") for feature in features}
+        gates = {feature: EffectGate(self.min_effect) for feature in features}
         found: dict[str, list[int]] = {feature: [] for feature in features}
         for t, numbers in enumerate(zip(*features.values(), strict=True)):
             for (feature, watch), number in zip(watches.items(), numbers, strict=True):
@@ -52,8 +53,7 @@ class Variant(NamedTuple):
                     continue
                 change = watch.change(shift, stream="", seq=t, ts=None, method="loss")
                 others = sum(abs(each.mean) for each in watches.values() if each is not watch)
-                effect = effect_of(change, others)
-                if effect is None or effect >= self.min_effect:
+                if gates[feature].passed(change, others) is not None:
                     found[feature].append(t)
         return found
 

@@ -1,0 +1,90 @@
+"""The size of a change, compared with all that a model relies on; small ones are left out."""
+
+from dataclasses import replace
+
+from fluxplain.schemas import Change
+from fluxplain.schemas.methods import Watched
+
+
+def effect_of(change: Change, others: float = 0.0) -> float | None:
+    """Return the difference of the means as a share of the importance of all features.
+
+    Parameters
+    ----------
+    others
+        Sum of the absolute means of the other features.
+
+    Returns
+    -------
+    effect
+        From 0 to 2; None if nothing is known of before.
+    """
+    if change.before is None or change.after is None:
+        return None
+    all_of_them = others + max(abs(change.before), abs(change.after))
+    return abs(change.after - change.before) / all_of_them if all_of_them else 0.0
+
+
+class EffectGate:
+    """Leaves out the small changes of one stream; the next one begins where they began.
+
+    So the level before a change is that after the last change that was published, and small steps
+    add up.
+
+    Examples
+    --------
+    >>> gate = EffectGate(min_effect=0.1)
+    >>> step = Change.notice(kind="drift", stream="features-0", seq=7, detail="", feature="a")
+    >>> gate.passed(replace(step, before=1.0, after=1.08), others=0.0) is None
+    True
+    >>> change = gate.passed(replace(step, seq=9, before=1.08, after=1.15), others=0.0)
+    >>> change.before, change.after, round(change.effect_size, 2)
+    (1.0, 1.15, 0.13)
+    """
+
+    def __init__(self, min_effect: float) -> None:
+        self._least = min_effect
+        # (feature, method) → its last change, and the first small one since then
+        self._last: dict[tuple[str | None, Watched | None], Change] = {}
+        self._small: dict[tuple[str | None, Watched | None], Change] = {}
+
+    def passed(self, change: Change, others: float) -> Change | None:
+        """Return the change with its effect size and predecessor, or None if it is too small.
+
+        ``others`` is the sum of the absolute means of the other features.
+        """
+        key = change.feature, change.method
+        small = self._of_the_same(change, self._small.get(key))
+        last = self._of_the_same(change, self._last.get(key))
+        if small is not None:
+            change = _since(small, change)
+        change = replace(change, effect_size=effect_of(change, others))
+        if change.effect_size is not None and change.effect_size < self._least:
+            self._small[key] = change if small is None else small
+            return None
+        change = replace(change, previous_seq=None if last is None else last.seq)
+        self._small.pop(key, None)
+        # without the curves, which may be large
+        self._last[key] = replace(change, curve_before=None, curve_after=None)
+        return change
+
+    @staticmethod
+    def _of_the_same(change: Change, known: Change | None) -> Change | None:
+        """Return the known change if the model's state goes on since then."""
+        return known if known and known.incarnation == change.incarnation else None
+
+
+def _since(small: Change, change: Change) -> Change:
+    """Return a change that begins where a smaller one before it began."""
+    before, after = small.before or 0.0, change.after or 0.0
+    longer = change.seq - small.seq
+    return replace(
+        change,
+        before=small.before,
+        before_std_error=small.before_std_error,
+        direction="rose" if after > before else "fell",
+        delay_bound=None if small.delay_bound is None else longer + small.delay_bound,
+        replay_seq=small.replay_seq,
+        loss_before=small.loss_before,
+        curve_before=small.curve_before,
+    )
