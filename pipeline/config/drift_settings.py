@@ -33,7 +33,7 @@ OfErrors = Annotated[
 ]
 Delta = Annotated[float, Field(gt=0.0, lt=1.0)]
 GracePeriod = Annotated[int, Field(ge=1)]
-FalseAlarms = Annotated[float, Field(gt=0.0, le=1000.0)]
+FalseAlarms = Annotated[float, Field(ge=1e-6, le=100.0)]
 
 
 class LossDriftSettings(Section):
@@ -70,8 +70,8 @@ class DriftSettings(Section):
     """
     false_alarms: FalseAlarms = 1.0
     """False alarms in 100,000 records of a stream that does not change, on average and of all
-    features, methods and the loss together. Fewer means later detections. Of the detector `"glr"`;
-    it is an upper limit unless the increments vary in rare bursts."""
+    features, methods and the loss together. Fewer means later detections. Of the detector `"glr"`.
+    There are more if increments vary in rare bursts, or in cycles of more than 500 records."""
     min_effect: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.05
     """Smaller changes are not published, but add up. The size of a change is its share of the
     importance of all features by this method; of the loss, its share of the larger loss."""

@@ -18,7 +18,7 @@ explained names, each of which has a partition."""
 
 DEPENDENT = {
     "factory": ("params", "version", "evaluator"),
-    "detector": ("params", "delta", "grace_period"),
+    "detector": ("params", "delta", "grace_period", "false_alarms"),
 }
 """Key → sibling keys whose common values no longer apply when a stream overrides this key."""
 

@@ -6,11 +6,17 @@ from functools import cache
 import numpy as np
 
 from fluxplain.drift import glr_kernels as kernels
-from fluxplain.drift.glr_kernels import BLOCK, CARRIERS, FIELDS, SIZE, SIZES, SUMS
+from fluxplain.drift.glr_kernels import BLOCK, CARRIERS, FIELDS, LEAST, SIZE, SIZES, SUMS
 from fluxplain.evaluate.encoding import Floats
 
-REFERENCE = 64
-"""Numbers that tell the unit."""
+REFERENCE, LONGEST_REFERENCE = 64, 1024
+"""Numbers that tell the unit; at most, if all but a few are the same."""
+
+LEAST_BEFORE = 256
+"""Smallest count of numbers before the first change, and between two checks of the unit."""
+
+LOST = 0.2
+"""Largest share of numbers that may be outside of what the unit can tell apart."""
 
 
 def threshold(false_alarms: float) -> float:
@@ -51,7 +57,7 @@ class GLR:
     unit; outliers are clipped to their range, widened three times. A change must also hold without
     the three numbers on either side that carry most of it.
 
-    It restarts after an alarm, and needs 256 numbers before the next change.
+    It needs 256 numbers before the first change, and 24 independent ones after each.
 
     Parameters
     ----------
@@ -69,7 +75,8 @@ class GLR:
     span
         How many numbers before the change the later ones were compared with, at an alarm.
     inflation
-        Ratio of the variance of a mean to that of a mean of independent numbers, at an alarm.
+        Ratio of the variance of a mean to that of a mean of independent numbers, at least 1, at an
+        alarm.
 
     References
     ----------
@@ -100,6 +107,8 @@ class GLR:
         self._low, self._unit = 0.0, -1.0  # until there are enough numbers
         self._rows, self._count = np.zeros((16, FIELDS)), 0
         self._sums = np.zeros((3, SIZES, SUMS))
+        self._least_before = LEAST_BEFORE
+        self._taken, self._lost = 0, 0  # in the current check of the unit
 
     def update(self, number: float) -> None:
         """Take the next number."""
@@ -107,21 +116,43 @@ class GLR:
         self._numbers.append(number)
         if len(self._numbers) < (BLOCK if self._unit >= 0.0 else REFERENCE):
             return
+        if self._unit < 0.0 and not self._has_unit():
+            return
         numbers, self._numbers = np.array(self._numbers), []
-        if self._unit < 0.0:
-            ordered = np.sort(numbers)
-            self._low = float(ordered[CARRIERS - 1])
-            self._unit = float(ordered[-CARRIERS]) - self._low
-        kernels.scale(numbers, self._low, self._unit)
+        lost = kernels.scale(numbers, self._low, self._unit)
         for begin in range(0, len(numbers), BLOCK):
             self._take(numbers[begin : begin + BLOCK])
+        self._check_unit(len(numbers), lost)
+
+    def _has_unit(self) -> bool:
+        """Determine the unit; numbers that are all the same are collected for longer."""
+        if len(self._numbers) % BLOCK:
+            return False
+        ordered = sorted(self._numbers)
+        unit = ordered[-CARRIERS] - ordered[CARRIERS - 1]
+        if unit == 0.0 and len(self._numbers) < LONGEST_REFERENCE:
+            return False
+        if REFERENCE < len(self._numbers) < LEAST_BEFORE:
+            # a model that begins has no losses, or all the same: the series begins where they vary
+            del self._numbers[:-BLOCK]
+            return False
+        self._low, self._unit = ordered[CARRIERS - 1], unit
+        return True
+
+    def _check_unit(self, taken: int, lost: int) -> None:
+        """Restart if many numbers are outside of what the unit can tell apart."""
+        self._taken, self._lost = self._taken + taken, self._lost + lost
+        if self._taken >= LEAST_BEFORE:
+            if self._lost > LOST * self._taken:
+                self._restart()
+            self._taken, self._lost = 0, 0
 
     def _take(self, block: Floats) -> None:
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         rows = self._rows
         self._count, (statistic, split, earliest, first, variance, ratio) = kernels.take(
-            block, rows, self._count, self._sums
+            block, rows, self._count, self._sums, self._least_before
         )
         if statistic <= self._least:
             return
@@ -130,8 +161,12 @@ class GLR:
             self.drift_detected = True
             self.width, self.span = int(after[SIZE]), int(before[SIZE])
             self.widest = int(rows[earliest : self._count, SIZE].sum())
-            self.inflation = ratio
-            self._restart()
+            self.inflation = max(ratio, 1.0)
+            # the numbers after the change stay, and the variance that is known
+            kernels.begin_anew(self._sums, before, after)
+            self._count -= split
+            rows[: self._count] = rows[split : split + self._count].copy()
+            self._least_before = LEAST
 
 
 @cache
@@ -139,7 +174,9 @@ def _compile() -> None:
     """Compile the inner loops when a detector is made, and not in the middle of a stream."""
     rows, numbers = np.zeros((1, FIELDS)), np.zeros(BLOCK)
     kernels.scale(numbers, 0.0, 0.0)
-    kernels.take(numbers, rows, 0, np.zeros((3, SIZES, SUMS)))
+    sums = np.zeros((3, SIZES, SUMS))
+    kernels.take(numbers, rows, 0, sums, LEAST)
+    kernels.begin_anew(sums, rows[0], rows[0])
     kernels.add(rows[0], rows[0])
     kernels.checked(rows[0], rows[0], 1.0, 1.0)
 

@@ -16,15 +16,16 @@ PER_SIZE = 9
 SIZES = 16
 """Sizes of blocks at which the variance is estimated, each twice the one before."""
 
-LEAST_BEFORE, LEAST_AFTER = 256, 16
-"""Smallest count of numbers before and after a change."""
+LEAST = 16
+"""Smallest count of numbers on either side of a change."""
 
-LEAST_BLOCKS, LEAST_LARGER = 18, 34
-"""Smallest count of blocks that tell the variance at their size, and of larger ones."""
+LEAST_DIFFERENCES, LEAST_LARGER = 16, 32
+"""Smallest count of differences between blocks that tell the variance at their size, and between
+larger ones."""
 
 LEAST_INDEPENDENT = 24.0
-"""The numbers after a change tell as much as so many independent ones, at least: of fewer, the
-mean is far from normal."""
+"""The numbers on either side of a change tell as much as so many independent ones, at least: of
+fewer, the mean is far from normal."""
 
 LOCAL = 4
 """The numbers after a change are compared with so many times as many just before it, too."""
@@ -32,10 +33,16 @@ LOCAL = 4
 LAG = 8.0
 """Number of blocks; see :func:`take`."""
 
+KEPT = 128.0
+"""Weight of the differences from before a change, in differences."""
+
+MOST_KNOWN = 4.0
+"""If the numbers after a change vary so many times as much, what was known of them is forgotten."""
+
 SMALLEST_SPREAD = 1e-12
 """A smaller variance, in units of the squared range, is a rounding error."""
 
-MARGIN = 14.0
+MARGIN = 20.0
 """The change lies where the statistic's square is at most so much smaller than its maximum: in
 simulations in more than nine of ten cases (``tests/drift/test_glr.py``)."""
 
@@ -51,11 +58,11 @@ FIELDS = LARGEST + CARRIERS
 """A row has the count, sum and sum of squares of consecutive numbers, the smallest of them in
 ascending and the largest in descending order."""
 
-COUNT, OLDER, LAST, NEAR, FAR = range(5)
-SUMS = FAR + 1
+COUNT, OLDER, LAST, NEAR, FAR, WEIGHT = range(6)
+SUMS = WEIGHT + 1
 """Row k of the sums is about blocks of ``BLOCK * 2**k`` numbers: how many there were, the sums of
-the last but one and of the last, and half the squared differences of sums at one and at two blocks'
-distance, summed up."""
+the last but one and of the last; and half the squared differences of sums at one and at two blocks'
+distance, summed up, with the count of these."""
 
 
 @compiled
@@ -85,13 +92,21 @@ def add(row: Floats, other: Floats) -> None:
 
 
 @compiled
-def scale(numbers: Floats, low: float, width: float) -> None:
-    """Count from ``low`` in units of ``width``, clipped to three units; only signs if that is 0."""
+def scale(numbers: Floats, low: float, width: float) -> int:
+    """Count from ``low`` in units of ``width``, clipped to three units; only signs if that is 0.
+
+    Returns how many numbers lost their size by this.
+    """
+    lost = 0
     for i, number in enumerate(numbers):
         if width > 0.0:
-            numbers[i] = min(max((number - low) / width, -1.0), 2.0)
+            scaled = (number - low) / width
+            numbers[i] = min(max(scaled, -1.0), 2.0)
+            lost += scaled < -1.0 or scaled > 2.0
         else:
             numbers[i] = np.sign(number - low)
+            lost += number != low
+    return lost
 
 
 @compiled
@@ -124,10 +139,10 @@ def note_sum(total: float, sums: Floats) -> None:
     for k in range(SIZES):
         row = sums[k]
         older, last = row[OLDER], row[LAST]
-        if row[COUNT] >= 1.0:
-            row[NEAR] += 0.5 * (total - last) * (total - last)
         if row[COUNT] >= 2.0:
+            row[NEAR] += 0.5 * (total - last) * (total - last)
             row[FAR] += 0.5 * (total - older) * (total - older)
+            row[WEIGHT] += 1.0
         row[OLDER], row[LAST] = last, total
         row[COUNT] += 1.0
         if row[COUNT] % 2.0:
@@ -152,6 +167,49 @@ QUOTIENTS, FACTORS = _autoregressive()
 
 
 @compiled
+def factor_at(quotient: float) -> float:
+    """Return the factor of a quotient, from the table."""
+    low, high = 0, len(QUOTIENTS) - 1
+    quotient = min(max(quotient, QUOTIENTS[low]), QUOTIENTS[high])
+    while high - low > 1:
+        middle = (low + high) // 2
+        if QUOTIENTS[middle] <= quotient:
+            low = middle
+        else:
+            high = middle
+    share = (quotient - QUOTIENTS[low]) / (QUOTIENTS[high] - QUOTIENTS[low])
+    factor: float = FACTORS[low] + share * (FACTORS[high] - FACTORS[low])
+    return factor
+
+
+@compiled
+def begin_anew(sums: Floats, before: Floats, after: Floats) -> None:
+    """Forget the last blocks; the variance of before a change has a limited weight.
+
+    It grows as much as the numbers vary more than before; if that is far more, it is unknown.
+    """
+    known = sums[2].copy()
+    more = max(spread_of(after) / max(spread_of(before), SMALLEST_SPREAD), 1.0)
+    if more > MOST_KNOWN:
+        known[:] = 0.0
+    for k in range(SIZES):
+        share = min(1.0, KEPT / max(known[k, WEIGHT], 1.0))
+        for row in sums[:, k]:
+            row[COUNT], row[OLDER], row[LAST] = 0.0, 0.0, 0.0
+            row[NEAR] = known[k, NEAR] * share * more
+            row[FAR] = known[k, FAR] * share * more
+            row[WEIGHT] = known[k, WEIGHT] * share
+
+
+@compiled
+def spread_of(row: Floats) -> float:
+    """Return the variance of a row's numbers."""
+    mean = row[SUM] / row[SIZE]
+    spread: float = row[SQUARES] / row[SIZE] - mean * mean
+    return spread
+
+
+@compiled
 def note_variances(sums: Floats, found: Floats) -> int:
     """Write the long-run variance by blocks up to each size; return how many sizes have one.
 
@@ -162,16 +220,15 @@ def note_variances(sums: Floats, found: Floats) -> int:
     """
     largest, size = 0.0, float(BLOCK)
     for k in range(SIZES):
-        if sums[k, COUNT] < (LEAST_LARGER if k else LEAST_BLOCKS):
+        weight = sums[k, WEIGHT]
+        if weight < (LEAST_LARGER if k else LEAST_DIFFERENCES):
             return k
-        far = sums[k, COUNT] - 2.0
-        near = sums[k, NEAR] / (far + 1.0)
+        near = sums[k, NEAR] / weight
         if near > 0.0:
-            quotient = sums[k, FAR] / far / near
+            quotient = sums[k, FAR] / weight / near
             if k:
-                quotient -= math.sqrt(2.0 / far)
-            factor = np.interp(quotient, QUOTIENTS, FACTORS)
-            largest = max(largest, near / size * factor)
+                quotient -= math.sqrt(2.0 / weight)
+            largest = max(largest, near / size * factor_at(quotient))
         found[k] = largest
         size *= 2.0
     return SIZES
@@ -181,23 +238,27 @@ Split = tuple[float, int, int, int, float, float]
 
 
 @compiled
-def take(numbers: Floats, rows: Floats, count: int, sums: Floats) -> tuple[int, Split]:
+def take(
+    numbers: Floats, rows: Floats, count: int, sums: Floats, least_before: int
+) -> tuple[int, Split]:
     """Take a block; return the count of rows, and the :func:`likeliest` split.
 
     ``sums`` has the sums now, and before the last one or two ``LAG`` blocks: the variance is that
     of then, since a large change would make it large.
     """
     count = append(numbers, rows, count)
-    note_sum(numbers.sum(), sums[0])
+    note_sum(rows[count - 1, SUM], sums[0])
     if sums[0, 0, COUNT] % LAG == 0.0:
         sums[2] = sums[1]
         sums[1] = sums[0]
-    return count, likeliest(rows, count, sums[2])
+    return count, likeliest(rows, count, sums[2], least_before)
 
 
 @compiled
-def likeliest(rows: Floats, count: int, sums: Floats) -> Split:
+def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Split:
     """Return the split at which the means differ most, measured by their standard error.
+
+    The square is 0 if there are too few numbers on a side of the likeliest one.
 
     Returns
     -------
@@ -211,21 +272,19 @@ def likeliest(rows: Floats, count: int, sums: Floats) -> Split:
     found = np.empty(SIZES)
     sizes = note_variances(sums, found)
     total = rows[:count, SIZE].sum()
-    if sizes == 0 or total < LEAST_BEFORE + LEAST_AFTER:
+    if sizes == 0 or total < least_before + LEAST:
         return best, best_row, best_row, best_first, best_variance, best_ratio
     # sums over the rows before each row
     until = np.zeros((count + 1, SMALLEST))
     for i in range(count):
         until[i + 1] = until[i] + rows[i, :SMALLEST]
     known = BLOCK * 2.0**sizes
-    begin, size, oldest = count, 0, count
+    begin, size, oldest, is_allowed = count, 0, count, False
     for i in range(count - 1, 0, -1):
         n = total - until[i, SIZE]
-        if until[i, SIZE] < LEAST_BEFORE:
+        if until[i, SIZE] < least_before:
             break
         oldest = i
-        if n < LEAST_AFTER:
-            continue
         while size + 1 < sizes and BLOCK * 2.0 ** (size + 1) <= LOCAL * n:
             size += 1
         begin = min(begin, i)
@@ -240,14 +299,17 @@ def likeliest(rows: Floats, count: int, sums: Floats) -> Split:
             mean = (until[i, SUM] - until[first, SUM]) / m
             spread = (until[i, SQUARES] - until[first, SQUARES]) / m - mean * mean
             is_constant = spread < SMALLEST_SPREAD
-            if is_constant or n * spread >= LEAST_INDEPENDENT * variance:
-                difference = (until[count, SUM] - until[i, SUM]) / n - mean
-                statistic = difference * difference / (variance * (1.0 / n + 1.0 / m))
-                statistics[i] = max(statistics[i], statistic)
-                if statistic > best:
-                    best, best_row, best_first = statistic, i, first
-                    best_variance = variance
-                    best_ratio = 1.0 if is_constant else variance / spread
+            difference = (until[count, SUM] - until[i, SUM]) / n - mean
+            statistic = difference * difference / (variance * (1.0 / n + 1.0 / m))
+            statistics[i] = max(statistics[i], statistic)
+            if statistic > best:
+                best, best_row, best_first = statistic, i, first
+                best_variance = variance
+                best_ratio = 1.0 if is_constant else variance / spread
+                enough = is_constant or min(n, m) * spread >= LEAST_INDEPENDENT * variance
+                is_allowed = min(n, m) >= LEAST and enough
+    if not is_allowed:
+        return 0.0, best_row, best_row, best_first, best_variance, best_ratio
     earliest = first_reaching(statistics, best - MARGIN, best_row)
     if earliest == oldest:  # it may be among the first numbers
         earliest = 0
@@ -279,7 +341,7 @@ def checked(before: Floats, after: Floats, variance: float, ratio: float) -> flo
     difference = max(high_sum / n - low_sum / m, 0.0)
     without = difference * difference / (variance * (1.0 / n + 1.0 / m))
     # numbers that vary more than those before may have a mean far off by chance
-    own = max(variance, ratio * (after[SQUARES] / after[SIZE] - later * later))
+    own = max(variance, ratio * spread_of(after))
     error = variance / before[SIZE] + own / after[SIZE]
     smaller: float = min(without, (later - mean) * (later - mean) / error / OWN)
     return smaller

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.glr import GLR
+from fluxplain.drift.glr_kernels import BLOCK
 from fluxplain.drift.windows import Part, Windows
 from fluxplain.schemas import FIRST_INCARNATION, Change, Incarnation
 from fluxplain.schemas.change import change_id
@@ -73,7 +74,9 @@ class SignalWatch:
         earliest_seq, rises = self._windows.seq, None
         if glr:
             earliest_seq = self._windows.split(glr.widest)[1].seq
-            older, newer = self._windows.split(glr.width, glr.span)
+            # without the blocks around the split: one has numbers of both sides
+            older = self._windows.split(glr.width + BLOCK, glr.span - BLOCK)[0]
+            newer = self._windows.split(glr.width - BLOCK)[1]
         else:
             if adwin:  # it reports which two parts differ in the mean, but not where it changed
                 dropped = (total + number - adwin.total) / (width + 1 - adwin.width)

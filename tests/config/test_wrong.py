@@ -129,7 +129,7 @@ drift.detector = 'adwin'; drift.params.threshold = 1 =>
   drift.params.threshold is not a parameter of 'adwin' & clock, max_buckets
 drift.params.false_alarms = 2 => drift.params.false_alarms belongs next to params
 drift.params.clock = 8 => drift.params.clock is not a parameter of 'glr' & nothing
-drift.false_alarms = 0 => drift.false_alarms is 0 & greater than 0
+drift.false_alarms = 0 => drift.false_alarms is 0 & greater than or equal
 drift.min_effect = 1 => drift.min_effect is 1 & less than 1
 drift.detector = 'adwin'; drift.false_alarms = 2 =>
   drift.false_alarms is 2 & 'glr' & 'adwin'
