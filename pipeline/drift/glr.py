@@ -53,11 +53,12 @@ class GLR:
 
     It compares the means before and after each possible split. The standard error of their
     difference holds also if the numbers depend on each other, and if their mean wanders slowly:
-    see :func:`~fluxplain.drift.glr_kernels.note_variances`. The first 64 numbers determine the
-    unit; outliers are clipped to their range, widened three times. A change must also hold without
-    the three numbers on either side that carry most of it.
+    see :func:`~fluxplain.drift.glr_kernels.note_variances`. A change must also hold without the
+    three numbers on either side that carry most of it.
 
-    It needs 256 numbers before the first change, and 24 independent ones after each.
+    The first 64 numbers determine the unit; outliers are clipped to their range, widened three
+    times. If a fifth of 256 numbers is outside, the detector begins anew. It needs 256 numbers
+    before the first change, and 24 independent ones after each.
 
     Parameters
     ----------

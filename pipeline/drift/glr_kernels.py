@@ -215,8 +215,8 @@ def note_variances(sums: Floats, found: Floats) -> int:
 
     It is the variance of a sum of many numbers, divided by their count: for independent numbers,
     their variance. How long the dependence lasts follows from the differences at one and at two
-    blocks' distance, which a single change enters only once and twice.
-    Large blocks are few: there it counts only beyond its standard error.
+    blocks' distance, as for an autoregressive series. Large blocks are few: there it counts only
+    beyond its standard error.
     """
     largest, size = 0.0, float(BLOCK)
     for k in range(SIZES):
