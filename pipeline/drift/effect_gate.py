@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
-from fluxplain.schemas import Change
+from fluxplain.schemas import Change, Incarnation
 from fluxplain.schemas.methods import Watched
+
+_Key = tuple[str | None, Watched | None]
 
 
 def effect_of(change: Change, others: float = 0.0) -> float | None:
@@ -44,9 +46,9 @@ class EffectGate:
 
     def __init__(self, min_effect: float) -> None:
         self._least = min_effect
-        # (feature, method) → its last change, and the first small one since then
-        self._last: dict[tuple[str | None, Watched | None], Change] = {}
-        self._small: dict[tuple[str | None, Watched | None], Change] = {}
+        # (feature, method) → incarnation and seq of its last change, and the first small one since
+        self._last: dict[_Key, tuple[Incarnation, int]] = {}
+        self._small: dict[_Key, Change] = {}
 
     def passed(self, change: Change, others: float) -> Change | None:
         """Return the change with its effect size and predecessor, or None if it is too small.
@@ -54,24 +56,20 @@ class EffectGate:
         ``others`` is the sum of the absolute means of the other features.
         """
         key = change.feature, change.method
-        small = self._of_the_same(change, self._small.get(key))
-        last = self._of_the_same(change, self._last.get(key))
+        small = self._small.get(key)
+        if small is not None and small.incarnation != change.incarnation:
+            small = None
         if small is not None:
             change = _since(small, change)
         change = replace(change, effect_size=effect_of(change, others))
         if change.effect_size is not None and change.effect_size < self._least:
             self._small[key] = change if small is None else small
             return None
-        change = replace(change, previous_seq=None if last is None else last.seq)
         self._small.pop(key, None)
-        # without the curves, which may be large
-        self._last[key] = replace(change, curve_before=None, curve_after=None)
-        return change
-
-    @staticmethod
-    def _of_the_same(change: Change, known: Change | None) -> Change | None:
-        """Return the known change if the model's state goes on since then."""
-        return known if known and known.incarnation == change.incarnation else None
+        incarnation, previous_seq = self._last.get(key, (change.incarnation, None))
+        self._last[key] = change.incarnation, change.seq
+        is_same = incarnation == change.incarnation
+        return replace(change, previous_seq=previous_seq if is_same else None)
 
 
 def _since(small: Change, change: Change) -> Change:

@@ -126,7 +126,7 @@ class GLR:
         self._check_unit(len(numbers), lost)
 
     def _has_unit(self) -> bool:
-        """Determine the unit; numbers that are all the same are collected for longer."""
+        """Return whether the unit is known now; equal numbers are collected for longer."""
         if len(self._numbers) % BLOCK:
             return False
         ordered = sorted(self._numbers)

@@ -67,7 +67,7 @@ distance, summed up, with the count of these."""
 
 @compiled
 def clear(row: Floats) -> None:
-    """Make a row of no number."""
+    """Empty a row."""
     row[:SMALLEST] = 0.0
     row[SMALLEST:LARGEST] = math.inf
     row[LARGEST:] = -math.inf
@@ -151,10 +151,10 @@ def note_sum(total: float, sums: Floats) -> None:
 
 
 def _autoregressive() -> tuple[Floats, Floats]:
-    """Return what holds for a continuous autoregressive process, from fast to slow decay.
+    """Return the table of :func:`factor_at`: of continuous autoregressive processes, fastest first.
 
-    These are the quotient of the mean squared differences of blocks at two and at one block's
-    distance, and that of the long-run variance and the latter.
+    It has the mean squared difference of blocks at two blocks' distance, and the long-run variance,
+    both divided by the mean squared difference at one block's distance.
     """
     apart = np.geomspace(100.0, 0.02, 200)  # length of a block, in units of the time of decay
     decay = np.exp(-apart)
@@ -168,7 +168,10 @@ QUOTIENTS, FACTORS = _autoregressive()
 
 @compiled
 def factor_at(quotient: float) -> float:
-    """Return the factor of a quotient, from the table."""
+    """Return how much larger the long-run variance is than the differences of neighbouring blocks.
+
+    ``quotient`` is that of the squared differences at two and at one block's distance.
+    """
     low, high = 0, len(QUOTIENTS) - 1
     quotient = min(max(quotient, QUOTIENTS[low]), QUOTIENTS[high])
     while high - low > 1:
@@ -184,9 +187,9 @@ def factor_at(quotient: float) -> float:
 
 @compiled
 def begin_anew(sums: Floats, before: Floats, after: Floats) -> None:
-    """Forget the last blocks; the variance of before a change has a limited weight.
+    """Go on after a change: forget the last blocks, and limit the weight of those before it.
 
-    It grows as much as the numbers vary more than before; if that is far more, it is unknown.
+    Their variance grows as much as the numbers vary more now; if that is far more, it is forgotten.
     """
     known = sums[2].copy()
     more = max(spread_of(after) / max(spread_of(before), SMALLEST_SPREAD), 1.0)

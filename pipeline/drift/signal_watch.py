@@ -55,6 +55,9 @@ class SignalWatch:
         self.signal = settings.signal
         self._smallest = settings.parameters.get("min_window_length", 1)
         self._detector = settings.make(seed)
+        self._is_glr = isinstance(self._detector, GLR)
+        # without importing River, which takes long
+        self._is_adwin = hasattr(self._detector, "estimation")
         self._windows = Windows()
 
     @property
@@ -64,8 +67,8 @@ class SignalWatch:
 
     def update(self, seq: int, number: float, loss: float | None) -> Shift | None:
         """Take the number and the loss of observation ``seq``; return the shift at an alarm."""
-        adwin = self._detector if hasattr(self._detector, "estimation") else None
-        glr = self._detector if isinstance(self._detector, GLR) else None
+        adwin = self._detector if self._is_adwin else None
+        glr = self._detector if self._is_glr else None
         self._windows.add(seq, number, loss)
         width, total = (adwin.width, adwin.total) if adwin else (0, 0.0)
         self._detector.update(number)

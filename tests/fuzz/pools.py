@@ -12,6 +12,7 @@ from fluxplain.config import Config
 from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
 from fluxplain.schemas import RECORDS, BadRecordError, DeadLetter, Evaluation, Explanation, Record
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage
+from tests.kit.settings import EAGER_DRIFT
 from tests.kit.stages import as_arrays
 from tests.kit.support import (
     agrawal_with_drift,
@@ -31,10 +32,7 @@ STREAM = "fluxplain.features-0"
 REGRESSION = linear_config(
     explain={"ipdp": {"storage_size": 5, "grid_size": 3, "pairs": [["a", "c"]], "ice": 2}},
     drift={
-        "detector": "adwin",
-        "min_effect": 0.0,
-        "delta": 0.5,
-        "grace_period": 3,
+        **EAGER_DRIFT,
         "ipfi": {"detector": "page_hinkley", "params": {"threshold": 1.0, "min_instances": 5}},
         "ipdp": {"detector": "kswin", "params": {"window_size": 20, "stat_size": 8}},
     },
@@ -48,13 +46,7 @@ CLASSES = make_config(
         "isage": {"reservoir_size": 5},
         "ipdp": {"storage_size": 5, "grid_size": 3},
     },
-    drift={
-        "detector": "adwin",
-        "min_effect": 0.0,
-        "signal": "value",
-        "delta": 0.5,
-        "grace_period": 3,
-    },
+    drift={**EAGER_DRIFT, "signal": "value"},
 )
 
 MAKERS: dict[str, Callable[[Config], Stage]] = {

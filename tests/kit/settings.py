@@ -38,6 +38,14 @@ SENSITIVE_DRIFT = {
 }
 """Streams of a few hundred observations must show changes."""
 
+EAGER_DRIFT: dict[str, Any] = {
+    "detector": "adwin",
+    "min_effect": 0.0,
+    "delta": 0.5,
+    "grace_period": 3,
+}
+"""Streams of a hundred observations must show changes."""
+
 SETTINGS: dict[str, Any] = {
     "seed": 7,
     "features": FEATURES,

@@ -16,17 +16,12 @@ from fluxplain.schemas import Change, Evaluation, Explanation, Prediction, Recor
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from fluxplain.stages.evaluated import Evaluated, evaluations
 from tests.kit import support as kit
+from tests.kit.settings import EAGER_DRIFT
 from tests.kit.stages import explained, explanations, merged, modelled
 
 CONFIG = kit.make_config(
     explain={"emit_every": 1},
-    drift={
-        "detector": "adwin",
-        "min_effect": 0.0,
-        "signal": "value",
-        "delta": 0.5,
-        "grace_period": 3,
-    },
+    drift={**EAGER_DRIFT, "signal": "value"},
 )
 LINEAR = kit.linear_config()
 MESSAGES = kit.observations(kit.agrawal_with_drift(240, at=120))
@@ -35,10 +30,7 @@ LINEAR_MESSAGES = kit.messages_of(LINEAR_RECORDS)
 # both watch so sensitively that changes are part of what is compared
 SENSITIVE = kit.linear_config(
     drift={
-        "detector": "adwin",
-        "min_effect": 0.0,
-        "delta": 0.5,
-        "grace_period": 3,
+        **EAGER_DRIFT,
         "isage": {"detector": "page_hinkley", "params": {"threshold": 1.0}},
         "ipdp": {"detector": "kswin", "params": {"window_size": 40, "stat_size": 15}},
     }

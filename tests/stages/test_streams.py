@@ -20,11 +20,10 @@ from fluxplain.stages import (
     by_stream,
 )
 from tests.kit import support as kit
-
-SENSITIVE = {"detector": "adwin", "min_effect": 0.0, "delta": 0.5, "grace_period": 3}
+from tests.kit.settings import EAGER_DRIFT
 
 CONFIG = kit.linear_config(
-    drift=SENSITIVE,
+    drift=EAGER_DRIFT,
     streams={
         1: {
             "model": {"factory": f"{__name__}:Inverted"},
