@@ -23,6 +23,10 @@ Kind = Literal["drift", "cold-start", "gap", "schema", "model"]
 
 Direction = Literal["rose", "fell"]
 
+Status = Literal["noticed", "confirmed", "transient", "reverted"]
+
+Signal = Literal["increment", "value", "trend"]
+
 
 @dataclass(frozen=True, slots=True)
 class Curve(Typed):
@@ -48,7 +52,8 @@ class Curve(Typed):
 class Change(Record):
     """A change of an explanation or of the loss, or a notice about the stream or its model.
 
-    Identity: (incarnation, stream, kind, feature, method, seq).
+    Identity: (incarnation, stream, kind, feature, method, signal, seq). A change has two records
+    with the same id: one when it is noticed, and one that says what became of it.
 
     Attributes
     ----------
@@ -67,20 +72,38 @@ class Change(Record):
         Offset of the observation at which the change was detected; for a notice about a role's
         input, the offset there. For deleted messages: offset of the last missing one.
     previous_seq
-        The seq of the previous change of the same stream, feature and method; None for the first.
-        For a gap: the last seq that was read, if any.
+        The seq of the previous change of the same stream, feature, method and signal; None for the
+        first. For a gap: the last seq that was read, if any.
+    status
+        ``"noticed"``, then one of the others, at the latest after ``drift.follow_up`` observations.
+        ``"confirmed"``: at least half of the step lasted, on average over these observations and
+        over the second half of them. ``"transient"``: it did not. ``"reverted"``: a further change
+        undid it. None for notices.
+    status_seq
+        Offset of the newest observation that ``status`` takes into account; None for notices.
+    lasted
+        Number of observations from ``after_seq`` on that the change lasted, if it is transient or
+        reverted.
+    learning
+        Whether the model was still learning: its loss had fallen steadily since its start, and fell
+        over the change, too.
     ts
         Time of the newest observation in the explanation, as the observation states it.
     feature, method
         The feature (or group, or pair) and the method whose explanation changed. For the loss, the
         method is ``"loss"`` and the feature None. Both are None if the notice is about neither.
     signal
-        The watched signal: ``"increment"`` or ``"value"``.
+        The watched signal: ``"increment"``, ``"value"`` or ``"trend"``, as in
+        :class:`Explanation`. A change of the trend is published if its sign changes: the effect of
+        the feature has reversed.
     before, after
         Mean of the signal before and after the change. The detector ``"glr"`` says which numbers it
         compared; for others, the position of the change is estimated by least squares: the split of
         everything since the previous change into two means with the smallest squared error.
-        ``before`` is None if there are too few values before it.
+        ``before`` is None if there are too few values before it. When a change is noticed,
+        ``after`` is about observations that were chosen because they look extreme: with ``"glr"``
+        it is moved towards ``before`` by what that adds on average. In the second record it is the
+        mean of the observations after ``seq``; with a further change, of those up to it.
     before_std_error, after_std_error
         Standard errors of these means: with the detector ``"glr"`` as it estimates the dependence
         of the numbers, with others for independent ones. None for the signal ``"value"``.
@@ -92,7 +115,7 @@ class Change(Record):
         this feature. Of the loss: divided by the larger of its two means. Changes below
         ``drift.min_effect`` are not published. None if ``before`` is.
     window
-        Number of newest observations (for ``"value"``: explanations) that ``after`` averages.
+        Number of observations (for ``"value"``: explanations) that ``after`` averages.
     after_seq
         Estimated offset of the change, where ``after`` begins. The older a change is, the coarser
         this is: candidates are spaced by an eighth of their age.
@@ -114,8 +137,9 @@ class Change(Record):
         The model's mean loss over the observations of ``before`` and of ``after``; None without
         labels.
     curve_before, curve_after
-        The feature's iPDP at ``after_seq`` or shortly before it, and the latest one at detection;
-        None if there is none, or if both do not fit into a message.
+        The feature's iPDP at ``after_seq`` or shortly before it, and that of the observations from
+        then on alone, up to ``status_seq``; None if there is none, or if both do not fit into a
+        message.
     incident
         Identifier that a stream's changes within ``drift.incident_window`` observations share,
         whatever their feature, group, pair and method: the stream, ``@`` and the seq of the
@@ -141,7 +165,11 @@ class Change(Record):
     feature: str | None
     method: Watched | None
     detail: str
-    signal: Literal["increment", "value"] | None = None
+    signal: Signal | None = None
+    status: Status | None = None
+    status_seq: int | None = None
+    lasted: int | None = None
+    learning: bool = False
     before: float | None = None
     before_std_error: float | None = None
     after: float | None = None
@@ -172,12 +200,29 @@ class Change(Record):
     def message_headers(self) -> dict[str, bytes]:
         """Return the headers of a CloudEvent."""
         return event_headers(
-            id_=self.id,
+            id_=self.event_id,
             source=self.stream,
             type_=f"fluxplain.change.{self.kind}",
             subject=self.feature,
             ts=self.ts,
         )
+
+    @property
+    def is_follow_up(self) -> bool:
+        """Whether this is a change's second record."""
+        return self.status not in {None, "noticed"}
+
+    @property
+    def event_id(self) -> str:
+        """Identity of the record: the id, for a second record with its status.
+
+        Examples
+        --------
+        >>> notice = Change.notice(kind="gap", stream="features-0", seq=7, detail="")
+        >>> notice.event_id == notice.id
+        True
+        """
+        return f"{self.id}-{self.status}" if self.is_follow_up else self.id
 
     @classmethod
     def notice(
@@ -215,8 +260,11 @@ def change_id(  # noqa: PLR0917  the parts of the identity, in its order
     method: Watched | None,
     seq: int,
     incarnation: Incarnation = FIRST_INCARNATION,
+    signal: Signal | None = None,
 ) -> str:
     """Return the identity of a change as 12 hexadecimal digits.
+
+    Without a signal, it is that of a change of the increments or the value, or of a notice.
 
     Examples
     --------
@@ -224,5 +272,6 @@ def change_id(  # noqa: PLR0917  the parts of the identity, in its order
     '09a346d8bb3e'
     """
     later = [incarnation] if incarnation != FIRST_INCARNATION else []
-    identity = orjson.dumps([stream, kind, feature, method, seq, *later])
+    other = [signal] if signal == "trend" else []
+    identity = orjson.dumps([stream, kind, feature, method, seq, *later, *other])
     return hashlib.sha256(identity).hexdigest()[:12]

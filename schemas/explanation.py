@@ -73,6 +73,13 @@ class Explanation(Record):
         difference (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They
         are the same for every alpha. Both are empty if nothing could be computed for 1,000
         observations and for at least ``explain.emit_every``.
+    trends
+        iPDP of one feature: the trend of the ICE curve of each of the observations ``seqs``, in
+        units of the output. It is positive if the output rises along the grid, or along the
+        categories in the order of ``grid``, and negative if it falls; its size is at most the
+        curve's standard deviation. With more than two classes, it is positive if probability moves
+        to the later ones. The trends are the same for every alpha. None for other methods and for
+        pairs.
     loss
         Mean loss of the model over the labelled ones of these observations; None without labels.
     grid, effect
@@ -118,6 +125,7 @@ class Explanation(Record):
     std_error: float | None
     seqs: list[int]
     increments: list[float]
+    trends: list[float] | None = None
     loss: float | None = None
     coverage: float = 1.0
     skipped: int = 0
@@ -141,8 +149,10 @@ class Explanation(Record):
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """Return the record of these fields, with ``increments`` as long as ``seqs``."""
+        """Return the record of these fields: ``increments`` and ``trends`` as long as ``seqs``."""
         explanation = cls.validated(fields)
-        if len(explanation.seqs) != len(explanation.increments):
-            raise BadRecordError(f"increments must be as long as seqs ({len(explanation.seqs)})")
+        n, trends = len(explanation.seqs), explanation.trends
+        for name, column in (("increments", explanation.increments), ("trends", trends)):
+            if column is not None and len(column) != n:
+                raise BadRecordError(f"{name} must be as long as seqs ({n})")
         return explanation

@@ -30,12 +30,14 @@ def distinct_texts(one: Mean, other: Mean, write: Write) -> tuple[str, str]:
     return texts
 
 
-def moved(before: Mean, after: Mean, write: Write) -> str:
-    """Describe the change of a number: it rose, fell or stayed."""
+def moved(before: Mean, after: Mean, write: Write, *, seems: bool = False) -> str:
+    """Describe the change of a number: it rose, fell or stayed, or seems to have done so."""
     texts = distinct_texts(before, after, write)
     if before[0] == after[0]:
         return f"stayed at {texts[1]}"
-    return f"{'rose' if after[0] > before[0] else 'fell'} from {texts[0]} to {texts[1]}"
+    is_higher = after[0] > before[0]
+    verbs = ("seems to have fallen", "seems to have risen") if seems else ("fell", "rose")
+    return f"{verbs[is_higher]} from {texts[0]} to {texts[1]}"
 
 
 def written(value: float, _std_error: float | None, more: int) -> str:
@@ -92,12 +94,37 @@ def in_short(change: Change) -> str:
         return printable(f"{change.kind}: {change.detail}")
     if change.method is None or change.after is None:
         return printable(change.detail)
-    name = "the loss" if change.method == "loss" else METHOD_NAMES[change.method]
-    what = name if change.feature is None else f"{name} of {change.feature}"
-    if change.before is None:
-        return printable(f"{what} changed to {change.after:.3g}")
-    text = moved((change.before, None), (change.after, None), written)
-    return printable(f"{what} {text}")
+    text = f"{subject(change)} changed to {change.after:.3g}"
+    if change.before is not None:
+        levels = (change.before, None), (change.after, None)
+        text = f"{subject(change)} {moved(*levels, written)}"
+    return printable(text + (f" ({STATUS[change.status]})" if change.status in STATUS else ""))
+
+
+STATUS = {
+    "noticed": "new",
+    "confirmed": "confirmed",
+    "transient": "did not last",
+    "reverted": "undone by a further change",
+}
+"""Status of a change → words."""
+
+
+def subject(change: Change) -> str:
+    """Return what changed: the loss, or an explanation of a feature.
+
+    Examples
+    --------
+    >>> notice = Change.notice(
+    ...     kind="drift", stream="features-0", seq=7, detail="", feature="age", method="ipdp"
+    ... )
+    >>> subject(notice)
+    'iPDP of age'
+    """
+    if change.method == "loss" or change.method is None:
+        return "the loss"
+    name = "the trend" if change.signal == "trend" else METHOD_NAMES[change.method]
+    return name if change.feature is None else f"{name} of {change.feature}"
 
 
 def signal_name(change: Change) -> str:

@@ -7,8 +7,11 @@ from typing import Any, Literal
 from fluxplain.config import AlertSettings
 from fluxplain.schemas import Change
 
-Reason = Literal["kind", "method", "feature", "min_effect", "quiet_s", "repeated"]
-"""Why a change is no alert: the setting that excludes it, or an earlier alert of that change."""
+Setting = Literal["kind", "method", "feature", "status", "learning", "min_effect", "quiet_s"]
+
+Reason = Literal[Setting, "repeated", "unknown"]
+"""Why a change is no alert: the setting that excludes it, an earlier alert of that change, or that
+nobody was told when it was noticed."""
 
 MAX_REMEMBERED = 10_000
 """Latest alerts and quiet times to remember: a few MB."""
@@ -17,11 +20,12 @@ MAX_REMEMBERED = 10_000
 class AlertFilter:
     """Decides about changes one by one.
 
-    A change repeated after a crash, with the same id, gives no second alert. After an alert at time
-    t, changes of the same subject before t + ``quiet_s`` are held back; they do not prolong the
-    quiet time. A subject is the kind of the change together with a stream's feature (the loss
-    counts as one), or an incident. Times are Kafka's timestamps of the changes, so that a lagging
-    reader decides the same.
+    A record repeated after a crash gives no second alert. What became of a change is sent if there
+    was an alert when it was noticed, since this process began; or if ``"noticed"`` is not among the
+    statuses to send. After an alert at time t, changes of the same subject before t + ``quiet_s``
+    are held back; they do not prolong the quiet time. A subject is the kind of the change together
+    with a stream's feature (the loss counts as one), or an incident. Times are Kafka's timestamps
+    of the changes, so that a lagging reader decides the same.
 
     Examples
     --------
@@ -43,29 +47,34 @@ class AlertFilter:
         unwanted = self._unwanted(change)
         if unwanted is not None:
             return unwanted
-        if change.id in self._delivered:
+        if change.event_id in self._delivered:
             return "repeated"
+        if change.is_follow_up and "noticed" in self._settings.statuses:
+            return None if change.id in self._delivered else "unknown"
         quiet = any(at_s < self._quiet_until.get(each, at_s) for each in _subjects(change))
         return "quiet_s" if quiet else None
 
     def delivered(self, change: Change, at_s: float) -> None:
         """Record a delivered alert and start its quiet time."""
-        _remember(self._delivered, change.id, None)
+        _remember(self._delivered, change.event_id, None)
         for subject in _subjects(change):
             _remember(self._quiet_until, subject, at_s + self._settings.quiet_s)
 
-    def _unwanted(self, change: Change) -> Reason | None:
+    def _unwanted(self, change: Change) -> Setting | None:
         """Return the setting that excludes a change."""
-        wanted = self._settings
-        if change.kind not in wanted.kinds:
-            return "kind"
-        if change.method is not None and change.method not in wanted.methods:
-            return "method"
-        features = wanted.features
-        if features is not None and change.feature is not None and change.feature not in features:
-            return "feature"
-        effect = change.effect_size
-        return "min_effect" if effect is not None and effect < wanted.min_effect else None
+        wanted, effect = self._settings, change.effect_size
+        features, feature = wanted.features, change.feature
+        # what was sent may have become small
+        least = 0.0 if change.is_follow_up and "noticed" in wanted.statuses else wanted.min_effect
+        excluded: dict[Setting, bool] = {
+            "kind": change.kind not in wanted.kinds,
+            "method": change.method is not None and change.method not in wanted.methods,
+            "feature": bool(features and feature and feature not in features),
+            "status": change.status is not None and change.status not in wanted.statuses,
+            "learning": change.learning and not wanted.learning,
+            "min_effect": effect is not None and effect < least,
+        }
+        return next((setting for setting, is_excluded in excluded.items() if is_excluded), None)
 
 
 def _subjects(change: Change) -> Iterator[str]:

@@ -184,7 +184,7 @@ class _Sender:
         content = body(change)
         delivery = asyncio.create_task(
             deliver(
-                lambda: self._webhook.send(change.id, content),
+                lambda: self._webhook.send(change.event_id, content),
                 age_s=lambda: time.time() - at_s,
                 pause=self._pause,
                 report=lambda line: log.warning(

@@ -51,7 +51,7 @@ def text(change: Change, *, is_test: bool = False) -> str:
 
 
 def headers(
-    change_id: str, content: bytes, secret: bytes | None, timestamp_s: int
+    event_id: str, content: bytes, secret: bytes | None, timestamp_s: int
 ) -> Mapping[str, str]:
     """Return the headers of an alert, signed if there is a secret.
 
@@ -61,7 +61,7 @@ def headers(
     common = {
         "Content-Type": "application/json",
         "User-Agent": f"fluxplain/{__version__}",
-        "Idempotency-Key": change_id,
+        "Idempotency-Key": event_id,
         TIMESTAMP: str(timestamp_s),
     }
     return common if secret is None else common | {SIGNATURE: sign(secret, timestamp_s, content)}
@@ -96,7 +96,9 @@ def sample(stream: str, feature: str) -> Change:
         after=0.12,
         after_std_error=0.02,
         direction="rose",
-        detail=f"iPFI of {feature} rose from 0.04 to 0.12",
+        detail=f"iPFI of {feature} seems to have risen from 0.04 to 0.12",
+        status="noticed",
+        status_seq=2627,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Self, get_args
 from pydantic import Field, model_validator
 
 from fluxplain.config.secrets import Secret, Secrets, split_url
-from fluxplain.schemas.change import Kind
+from fluxplain.schemas.change import Kind, Status
 from fluxplain.schemas.methods import Watched
 
 SECRET_LENGTH = 16
@@ -38,6 +38,10 @@ class AlertSettings(Secrets):
     """Send only changes of these methods, or of the `"loss"`."""
     features: Annotated[list[str], NOT_EMPTY] | None = None
     """Send only changes of these features, groups and pairs; by default all."""
+    statuses: Annotated[list[Status], NOT_EMPTY] = ["noticed", "transient", "reverted"]
+    """Send changes when they are noticed, and whether they were confirmed or did not last."""
+    learning: bool = False
+    """Whether to send changes while the model is still learning."""
     min_effect: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     """Smallest `effect_size` of a change to send; `drift.min_effect` applies before it."""
     quiet_s: Annotated[float, Field(ge=0.0, le=604_800.0)] = 300.0

@@ -75,6 +75,9 @@ class DriftSettings(Section):
     min_effect: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.05
     """Smaller changes are not published, but add up. The size of a change is its share of the
     importance of all features by this method; of the loss, its share of the larger loss."""
+    follow_up: Annotated[int, Field(ge=1, le=10**9)] = 1000
+    """After so many observations, a second record says whether a change has lasted; if there is a
+    further change of the same explanation, then."""
     detector: OfNumbers = "glr"
     """`"glr"` compares means (generalized likelihood ratio); one of River's detectors (`"kswin"` is
     slow); or your own class with River's interface (`update` and `drift_detected`)."""

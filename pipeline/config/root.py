@@ -100,8 +100,12 @@ class Config(Tables):
 
     def detector(self, method: Watched) -> DetectorSettings | None:
         """Return the settings of a method's detectors, or of the loss's; None if not watched."""
-        explained = [each for name in self.explained for each in self.methods_of(name)]
-        watched: list[Watched] = [*explained, "loss"]
+        watched: list[Watched] = ["loss"]
+        for name in self.explained:
+            methods = self.methods_of(name)
+            watched += methods
+            if name not in self.pairs:  # the trends of curves
+                watched += [each for each in methods if METHODS[each].is_curve]
         series = sum(self.drift.of(each) is not None for each in watched)
         return self.drift.of(method, max(series, 1))
 

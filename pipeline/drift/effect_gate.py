@@ -2,33 +2,20 @@
 
 from dataclasses import replace
 
+from fluxplain.drift.follow_up import Series, effect_of, series_of
 from fluxplain.schemas import Change, Incarnation
-from fluxplain.schemas.methods import Watched
 
-_Key = tuple[str | None, Watched | None]
+LEAST_REVERSED = 0.2
+"""A reversed trend has at least this share of its size before, and the other way round."""
 
-
-def effect_of(change: Change, others: float = 0.0) -> float | None:
-    """Return the difference of the means as a share of the importance of all features.
-
-    Parameters
-    ----------
-    others
-        Sum of the absolute means of the other features.
-
-    Returns
-    -------
-    effect
-        From 0 to 2; None if nothing is known of before.
-    """
-    if change.before is None or change.after is None:
-        return None
-    all_of_them = others + max(abs(change.before), abs(change.after))
-    return abs(change.after - change.before) / all_of_them if all_of_them else 0.0
+SURE = 2.0
+"""A reversed trend is at least so many standard errors from 0, before and after."""
 
 
 class EffectGate:
     """Leaves out the small changes of one stream; the next one begins where they began.
+
+    A change of a trend counts only if its sign changes.
 
     So the level before a change is that after the last change that was published, and small steps
     add up.
@@ -46,23 +33,23 @@ class EffectGate:
 
     def __init__(self, min_effect: float) -> None:
         self._least = min_effect
-        # (feature, method) → incarnation and seq of its last change, and the first small one since
-        self._last: dict[_Key, tuple[Incarnation, int]] = {}
-        self._small: dict[_Key, Change] = {}
+        # series → incarnation and seq of its last change, and the first small one since
+        self._last: dict[Series, tuple[Incarnation, int]] = {}
+        self._small: dict[Series, Change] = {}
 
     def passed(self, change: Change, others: float) -> Change | None:
         """Return the change with its effect size and predecessor, or None if it is too small.
 
         ``others`` is the sum of the absolute means of the other features.
         """
-        key = change.feature, change.method
+        key = series_of(change)
         small = self._small.get(key)
         if small is not None and small.incarnation != change.incarnation:
             small = None
         if small is not None:
             change = _since(small, change)
         change = replace(change, effect_size=effect_of(change, others))
-        if change.effect_size is not None and change.effect_size < self._least:
+        if self._is_small(change):
             self._small[key] = change if small is None else small
             return None
         self._small.pop(key, None)
@@ -70,6 +57,27 @@ class EffectGate:
         self._last[key] = change.incarnation, change.seq
         is_same = incarnation == change.incarnation
         return replace(change, previous_seq=previous_seq if is_same else None)
+
+    def _is_small(self, change: Change) -> bool:
+        if change.signal == "trend" and not is_reversal(change):
+            return True
+        return change.effect_size is not None and change.effect_size < self._least
+
+
+def is_reversal(change: Change) -> bool:
+    """Return whether a mean has changed its sign, and is clearly not 0 on either side.
+
+    Examples
+    --------
+    >>> step = Change.notice(kind="drift", stream="features-0", seq=7, detail="")
+    >>> [is_reversal(replace(step, before=1.0, after=after)) for after in (-0.9, 0.9, -0.1)]
+    [True, False, False]
+    """
+    before, after = change.before or 0.0, change.after or 0.0
+    errors = change.before_std_error or 0.0, change.after_std_error or 0.0
+    is_clear = abs(before) > SURE * errors[0] and abs(after) > SURE * errors[1]
+    one, other = sorted((abs(before), abs(after)))
+    return before * after < 0.0 and is_clear and one > LEAST_REVERSED * other
 
 
 def _since(small: Change, change: Change) -> Change:

@@ -9,11 +9,19 @@ from fluxplain.drift import glr_kernels as kernels
 from fluxplain.drift.glr_kernels import BLOCK, CARRIERS, FIELDS, LEAST, SIZE, SIZES, SUMS
 from fluxplain.evaluate.encoding import Floats
 
-REFERENCE, LONGEST_REFERENCE = 64, 1024
+REFERENCE, LONGEST_REFERENCE = 256, 1024
 """Numbers that tell the unit; at most, if all but a few are the same."""
+
+TAILS = (9, CARRIERS)
+"""The unit goes from the n-th smallest to the n-th largest of them, with the first n for which
+these differ."""
 
 LEAST_BEFORE = 256
 """Smallest count of numbers before the first change, and between two checks of the unit."""
+
+SELECTED = 2.0
+"""At an alarm, the difference of the means is too large by this share of itself divided by the
+statistic's square: fitted to simulations (``tests/drift/test_glr.py``)."""
 
 LOST = 0.2
 """Largest share of numbers that may be outside of what the unit can tell apart."""
@@ -36,12 +44,12 @@ def threshold(false_alarms: float) -> float:
     Examples
     --------
     >>> round(threshold(1.0), 2), round(threshold(0.01), 2)
-    (3.5, 4.69)
+    (3.64, 4.8)
     """
     low, high = 1.0, 20.0
     for _ in range(50):
         middle = (low + high) / 2
-        if 130.0 * middle * math.exp(-middle * middle / 2) > false_alarms:
+        if 210.0 * middle * math.exp(-middle * middle / 2) > false_alarms:
             low = middle
         else:
             high = middle
@@ -56,9 +64,10 @@ class GLR:
     see :func:`~fluxplain.drift.glr_kernels.note_variances`. A change must also hold without the
     three numbers on either side that carry most of it.
 
-    The first 64 numbers determine the unit; outliers are clipped to their range, widened three
+    The first 256 numbers determine the unit; outliers are clipped to their range, widened three
     times. If a fifth of 256 numbers is outside, the detector begins anew. It needs 256 numbers
-    before the first change, and 24 independent ones after each.
+    before the first change, and as many after each as tell what 24 independent ones do; 3 are
+    enough if all are beyond all before.
 
     Parameters
     ----------
@@ -78,6 +87,9 @@ class GLR:
     inflation
         Ratio of the variance of a mean to that of a mean of independent numbers, at least 1, at an
         alarm.
+    selection
+        What is left of the difference of the means at an alarm without what its selection adds on
+        average: a split is chosen because the difference is large there.
 
     References
     ----------
@@ -92,7 +104,7 @@ class GLR:
     ...     if detector.drift_detected:
     ...         found.append((t, detector.width))
     >>> found
-    [(511, 16)]
+    [(527, 24)]
     """
 
     def __init__(self, false_alarms: float = 1.0) -> None:
@@ -100,7 +112,8 @@ class GLR:
         self.false_alarms = false_alarms
         self._least = threshold(false_alarms) ** 2
         self.drift_detected = False
-        self.width, self.widest, self.span, self.inflation = 0, 0, 0, 1.0
+        self.width, self.widest, self.span = 0, 0, 0
+        self.inflation = self.selection = 1.0
         self._restart()
 
     def _restart(self) -> None:
@@ -110,6 +123,7 @@ class GLR:
         self._sums = np.zeros((3, SIZES, SUMS))
         self._least_before = LEAST_BEFORE
         self._taken, self._lost = 0, 0  # in the current check of the unit
+        self._is_likely = self._was_lost = False
 
     def update(self, number: float) -> None:
         """Take the next number."""
@@ -120,49 +134,61 @@ class GLR:
         if self._unit < 0.0 and not self._has_unit():
             return
         numbers, self._numbers = np.array(self._numbers), []
-        lost = kernels.scale(numbers, self._low, self._unit)
         for begin in range(0, len(numbers), BLOCK):
             self._take(numbers[begin : begin + BLOCK])
-        self._check_unit(len(numbers), lost)
+        self._check_unit(len(numbers), kernels.count_lost(numbers, self._low, self._unit))
 
     def _has_unit(self) -> bool:
         """Return whether the unit is known now; equal numbers are collected for longer."""
         if len(self._numbers) % BLOCK:
             return False
-        ordered = sorted(self._numbers)
-        unit = ordered[-CARRIERS] - ordered[CARRIERS - 1]
-        if unit == 0.0 and len(self._numbers) < LONGEST_REFERENCE:
+        first, rest = self._numbers[: REFERENCE // 4], self._numbers[REFERENCE // 4 :]
+        ordered = sorted(rest)
+        tails = [(ordered[n - 1], ordered[-n]) for n in TAILS]
+        low, high = next(((low, high) for low, high in tails if low < high), tails[-1])
+        if low == high and len(self._numbers) < LONGEST_REFERENCE:
             return False
-        if REFERENCE < len(self._numbers) < LEAST_BEFORE:
-            # a model that begins has no losses, or all the same: the series begins where they vary
-            del self._numbers[:-BLOCK]
+        lost = kernels.count_lost(np.array(first), low, high - low)
+        if len(ordered) < REFERENCE and (lost > LOST * len(first) or len({*first}) == 1):
+            # a model that begins may have no losses, or all the same
+            self._numbers = rest
             return False
-        self._low, self._unit = ordered[CARRIERS - 1], unit
+        self._low, self._unit = low, high - low
         return True
 
     def _check_unit(self, taken: int, lost: int) -> None:
         """Restart if many numbers are outside of what the unit can tell apart."""
         self._taken, self._lost = self._taken + taken, self._lost + lost
         if self._taken >= LEAST_BEFORE:
-            if self._lost > LOST * self._taken:
-                self._restart()
+            is_lost = self._lost > LOST * self._taken
             self._taken, self._lost = 0, 0
+            # a change that is likely, but has too few numbers yet, has time until the next check
+            if is_lost and (not self._is_likely or self._was_lost):
+                self._restart()
+            self._was_lost = is_lost
 
     def _take(self, block: Floats) -> None:
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         rows = self._rows
-        self._count, (statistic, split, earliest, first, variance, ratio) = kernels.take(
-            block, rows, self._count, self._sums, self._least_before
+        self._count, (statistic, is_enough, split, earliest, first, variance, ratio) = kernels.take(
+            block, self._low, self._unit, rows, self._count, self._sums, self._least_before
         )
-        if statistic <= self._least:
+        self._is_likely = statistic > self._least
+        if not self._is_likely or not is_enough:
             return
         before, after = _together(rows[first:split]), _together(rows[split : self._count])
-        if kernels.checked(before, after, variance, ratio) > self._least:
+        low, unit = self._low, self._unit
+        if kernels.checked(before, after, variance, ratio, low, unit) <= self._least:
+            return
+        # the block at the split may have numbers of before
+        if after[SIZE] - rows[split, SIZE] < LEAST:
+            return
+        if not kernels.is_carried(before, _together(rows[split + 1 : self._count])):
             self.drift_detected = True
             self.width, self.span = int(after[SIZE]), int(before[SIZE])
             self.widest = int(rows[earliest : self._count, SIZE].sum())
-            self.inflation = max(ratio, 1.0)
+            self.inflation, self.selection = max(ratio, 1.0), 1.0 - SELECTED / statistic
             # the numbers after the change stay, and the variance that is known
             kernels.begin_anew(self._sums, before, after)
             self._count -= split
@@ -174,12 +200,13 @@ class GLR:
 def _compile() -> None:
     """Compile the inner loops when a detector is made, and not in the middle of a stream."""
     rows, numbers = np.zeros((1, FIELDS)), np.zeros(BLOCK)
-    kernels.scale(numbers, 0.0, 0.0)
+    kernels.count_lost(numbers, 0.0, 0.0)
     sums = np.zeros((3, SIZES, SUMS))
-    kernels.take(numbers, rows, 0, sums, LEAST)
+    kernels.take(numbers, 0.0, 0.0, rows, 0, sums, LEAST)
     kernels.begin_anew(sums, rows[0], rows[0])
     kernels.add(rows[0], rows[0])
-    kernels.checked(rows[0], rows[0], 1.0, 1.0)
+    kernels.checked(rows[0], rows[0], 1.0, 1.0, 0.0, 0.0)
+    kernels.is_carried(rows[0], rows[0])
 
 
 def _together(rows: Floats) -> Floats:

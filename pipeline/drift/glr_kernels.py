@@ -27,6 +27,13 @@ LEAST_INDEPENDENT = 24.0
 """The numbers on either side of a change tell as much as so many independent ones, at least: of
 fewer, the mean is far from normal."""
 
+BEYOND = 1.0
+"""Outliers are clipped to so many units beyond the unit."""
+
+LEAST_SEPARATED = 3.0
+"""As many are enough if all numbers after a change are beyond all before, but for the carriers: of
+m + n independent numbers, given n are the largest in one of (m + n)! / (m! n!) cases."""
+
 LOCAL = 4
 """The numbers after a change are compared with so many times as many just before it, too."""
 
@@ -53,10 +60,13 @@ the threshold."""
 CARRIERS = 3
 """A change must hold without so many numbers on either side that carry most of it."""
 
-SIZE, SUM, SQUARES, SMALLEST, LARGEST = 0, 1, 2, 3, 3 + CARRIERS
+LEFT = 0.5
+"""At least this share of the step of the mean must be left without them."""
+
+SIZE, SUM, SQUARES, PLAIN, SMALLEST, LARGEST = 0, 1, 2, 3, 4, 4 + CARRIERS
 FIELDS = LARGEST + CARRIERS
-"""A row has the count, sum and sum of squares of consecutive numbers, the smallest of them in
-ascending and the largest in descending order."""
+"""A row has the count, sum and sum of squares of consecutive numbers; the sum of these numbers as
+they were given, and the smallest of these in ascending and the largest in descending order."""
 
 COUNT, OLDER, LAST, NEAR, FAR, WEIGHT = range(6)
 SUMS = WEIGHT + 1
@@ -92,32 +102,37 @@ def add(row: Floats, other: Floats) -> None:
 
 
 @compiled
-def scale(numbers: Floats, low: float, width: float) -> int:
-    """Count from ``low`` in units of ``width``, clipped to three units; only signs if that is 0.
+def scaled(number: float, low: float, width: float) -> float:
+    """Count from ``low`` in units of ``width``, clipped; only signs if that is 0.
 
-    Returns how many numbers lost their size by this.
+    Numbers beyond the unit count up to ``BEYOND`` units.
     """
+    in_units: float = np.sign(number - low)
+    if width > 0.0:
+        in_units = min(max((number - low) / width, -BEYOND), 1.0 + BEYOND)
+    return in_units
+
+
+@compiled
+def count_lost(numbers: Floats, low: float, width: float) -> int:
+    """Return how many numbers lose their size by :func:`scaled`."""
     lost = 0
-    for i, number in enumerate(numbers):
-        if width > 0.0:
-            scaled = (number - low) / width
-            numbers[i] = min(max(scaled, -1.0), 2.0)
-            lost += scaled < -1.0 or scaled > 2.0
-        else:
-            numbers[i] = np.sign(number - low)
-            lost += number != low
+    for number in numbers:
+        lost += number < low - BEYOND * width or number > low + (1.0 + BEYOND) * width
     return lost
 
 
 @compiled
-def append(numbers: Floats, rows: Floats, count: int) -> int:
+def append(numbers: Floats, rows: Floats, count: int, low: float, width: float) -> int:
     """Append a block as a row; join the oldest rows of a size with too many; return the count."""
     row = rows[count]
     clear(row)
     for number in numbers:
+        in_units = scaled(number, low, width)
         row[SIZE] += 1.0
-        row[SUM] += number
-        row[SQUARES] += number * number
+        row[SUM] += in_units
+        row[SQUARES] += in_units * in_units
+        row[PLAIN] += number
         keep_extremes(row, number, number)
     end, size = count + 1, float(BLOCK)
     while True:
@@ -237,19 +252,26 @@ def note_variances(sums: Floats, found: Floats) -> int:
     return SIZES
 
 
-Split = tuple[float, int, int, int, float, float]
+Split = tuple[float, bool, int, int, int, float, float]
 
 
 @compiled
-def take(
-    numbers: Floats, rows: Floats, count: int, sums: Floats, least_before: int
+def take(  # noqa: PLR0917  compiled functions take numbers
+    numbers: Floats,
+    low: float,
+    width: float,
+    rows: Floats,
+    count: int,
+    sums: Floats,
+    least_before: int,
 ) -> tuple[int, Split]:
     """Take a block; return the count of rows, and the :func:`likeliest` split.
 
-    ``sums`` has the sums now, and before the last one or two ``LAG`` blocks: the variance is that
-    of then, since a large change would make it large.
+    ``low`` and ``width`` are the unit, see :func:`scaled`. ``sums`` has the sums now, and before
+    the last one or two ``LAG`` blocks: the variance is that of then, since a large change would
+    make it large.
     """
-    count = append(numbers, rows, count)
+    count = append(numbers, rows, count, low, width)
     note_sum(rows[count - 1, SUM], sums[0])
     if sums[0, 0, COUNT] % LAG == 0.0:
         sums[2] = sums[1]
@@ -261,12 +283,11 @@ def take(
 def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Split:
     """Return the split at which the means differ most, measured by their standard error.
 
-    The square is 0 if there are too few numbers on a side of the likeliest one.
-
     Returns
     -------
     split
-        Square of the difference divided by its standard error; the rows with which begin: the
+        Square of the difference divided by its standard error; whether there are enough numbers on
+        both sides; the rows with which begin: the
         numbers after it, these at the earliest, and those that they are compared with; the long-run
         variance, and its ratio to the variance.
     """
@@ -276,13 +297,13 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
     sizes = note_variances(sums, found)
     total = rows[:count, SIZE].sum()
     if sizes == 0 or total < least_before + LEAST:
-        return best, best_row, best_row, best_first, best_variance, best_ratio
+        return best, False, best_row, best_row, best_first, best_variance, best_ratio
     # sums over the rows before each row
     until = np.zeros((count + 1, SMALLEST))
     for i in range(count):
         until[i + 1] = until[i] + rows[i, :SMALLEST]
     known = BLOCK * 2.0**sizes
-    begin, size, oldest, is_allowed = count, 0, count, False
+    begin, size, oldest, is_allowed, may_be = count, 0, count, False, False
     for i in range(count - 1, 0, -1):
         n = total - until[i, SIZE]
         if until[i, SIZE] < least_before:
@@ -309,14 +330,36 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
                 best, best_row, best_first = statistic, i, first
                 best_variance = variance
                 best_ratio = 1.0 if is_constant else variance / spread
-                enough = is_constant or min(n, m) * spread >= LEAST_INDEPENDENT * variance
-                is_allowed = min(n, m) >= LEAST and enough
-    if not is_allowed:
-        return 0.0, best_row, best_row, best_first, best_variance, best_ratio
+                independent = LEAST_INDEPENDENT if is_constant else min(n, m) * spread / variance
+                is_allowed = min(n, m) >= LEAST and independent >= LEAST_INDEPENDENT
+                may_be = min(n, m) >= LEAST and independent >= LEAST_SEPARATED
+    if not is_allowed and may_be and best > MARGIN:
+        is_allowed = is_separated(rows[best_first:best_row], rows[best_row + 1 : count])
     earliest = first_reaching(statistics, best - MARGIN, best_row)
     if earliest == oldest:  # it may be among the first numbers
         earliest = 0
-    return best, best_row, earliest, best_first, best_variance, best_ratio
+    return best, is_allowed, best_row, earliest, best_first, best_variance, best_ratio
+
+
+@compiled
+def is_separated(before: Floats, after: Floats) -> bool:
+    """Return whether all numbers after a change are beyond all before, but for the carriers.
+
+    Both are rows; there may be none after it.
+    """
+    if after.shape[0] == 0:
+        return False
+    earlier, later = np.empty(FIELDS), np.empty(FIELDS)
+    clear(earlier)
+    clear(later)
+    for row in before:
+        add(earlier, row)
+    for row in after:
+        add(later, row)
+    smallest, largest = SMALLEST + CARRIERS - 1, LARGEST + CARRIERS - 1
+    is_above: bool = later[smallest] > earlier[largest]
+    is_below: bool = later[largest] < earlier[smallest]
+    return is_above or is_below
 
 
 @compiled
@@ -329,22 +372,44 @@ def first_reaching(numbers: Floats, level: float, default: int) -> int:
 
 
 @compiled
-def checked(before: Floats, after: Floats, variance: float, ratio: float) -> float:
+def checked(  # noqa: PLR0917  compiled functions take numbers
+    before: Floats, after: Floats, variance: float, ratio: float, low: float, width: float
+) -> float:
     """Return the smaller of a split's statistics without the carriers, and with their own variance.
 
-    ``before`` and ``after`` are rows of all numbers on either side.
+    ``before`` and ``after`` are rows of all numbers on either side; ``low`` and ``width`` are the
+    unit.
     """
     mean, later = before[SUM] / before[SIZE], after[SUM] / after[SIZE]
-    low, high = (before, after) if later > mean else (after, before)
-    low_sum, high_sum = low[SUM], high[SUM]
+    lower, higher = (before, after) if later > mean else (after, before)
+    lower_sum, higher_sum = lower[SUM], higher[SUM]
     for i in range(CARRIERS):
-        low_sum -= low[SMALLEST + i]
-        high_sum -= high[LARGEST + i]
-    n, m = high[SIZE] - CARRIERS, low[SIZE] - CARRIERS
-    difference = max(high_sum / n - low_sum / m, 0.0)
+        lower_sum -= scaled(lower[SMALLEST + i], low, width)
+        higher_sum -= scaled(higher[LARGEST + i], low, width)
+    m, n = lower[SIZE] - CARRIERS, higher[SIZE] - CARRIERS
+    difference = max(higher_sum / n - lower_sum / m, 0.0)
     without = difference * difference / (variance * (1.0 / n + 1.0 / m))
     # numbers that vary more than those before may have a mean far off by chance
     own = max(variance, ratio * spread_of(after))
     error = variance / before[SIZE] + own / after[SIZE]
     smaller: float = min(without, (later - mean) * (later - mean) / error / OWN)
     return smaller
+
+
+@compiled
+def is_carried(before: Floats, after: Floats) -> bool:
+    """Return whether the carriers have most of the difference of the means as given, not clipped.
+
+    Nobody would see such a change in the mean. So it is if the clipped means differ the other way.
+    """
+    mean, later = before[SUM] / before[SIZE], after[SUM] / after[SIZE]
+    lower, higher = (before, after) if later > mean else (after, before)
+    difference = higher[PLAIN] / higher[SIZE] - lower[PLAIN] / lower[SIZE]
+    lower_sum, higher_sum = lower[PLAIN], higher[PLAIN]
+    for i in range(CARRIERS):
+        lower_sum -= lower[SMALLEST + i]
+        higher_sum -= higher[LARGEST + i]
+    left = higher_sum / (higher[SIZE] - CARRIERS) - lower_sum / (lower[SIZE] - CARRIERS)
+    share = left / difference * (1.0 - CARRIERS / after[SIZE]) if difference > 0.0 else 0.0
+    is_most: bool = share < LEFT
+    return is_most

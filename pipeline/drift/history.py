@@ -20,6 +20,8 @@ class ThinnedHistory(Generic[T]):
     ...     squares.add(t, t * t)
     >>> squares.at(990), squares.at(500), squares.at(-1), len(squares)
     (980100, 200704, None, 55)
+    >>> squares.since(990), squares.since(500), squares.since(1000)
+    (980100, 262144, None)
     """
 
     def __init__(self) -> None:
@@ -41,6 +43,14 @@ class ThinnedHistory(Generic[T]):
         for items in self._levels:
             for place, item in reversed(items):
                 if place <= position:
+                    return item
+        return None
+
+    def since(self, position: int) -> T | None:
+        """Return the oldest kept item at or after a position; None if there is none."""
+        for items in reversed(self._levels):
+            for place, item in items:
+                if place >= position:
                     return item
         return None
 

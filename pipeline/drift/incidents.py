@@ -10,11 +10,14 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import itemgetter
+from typing import NamedTuple
 
 from fluxplain.drift.effect_gate import EffectGate
+from fluxplain.drift.follow_up import OpenChanges, Outcome, Series
 from fluxplain.drift.history import ThinnedHistory
 from fluxplain.drift.sentences import sentence
-from fluxplain.schemas import Change
+from fluxplain.schemas import Change, Incarnation
+from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import Method, Watched
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 
@@ -28,6 +31,15 @@ Means = dict[Watched | None, dict[str, float]]
 
 Course = deque[tuple[int, float]]
 """(frame, mean), in order: the frames that the other features have not reached."""
+
+
+class Followed(NamedTuple):
+    """The outcome of a change, and the curve of the observations after it."""
+
+    series: Series
+    incarnation: Incarnation
+    outcome: Outcome
+    curve_after: Curve | None
 
 
 class Incidents:
@@ -49,8 +61,9 @@ class Incidents:
         self._progress = dict.fromkeys(explained, -1)
         self._reached = -1
         self._window, self._gate = window, EffectGate(min_effect)
-        # changes without ranks and incident, by the seq of their explanation
-        self._drafts: list[tuple[int, Change]] = []
+        self._open = OpenChanges()
+        # changes without ranks and incident, and outcomes, by the seq of their explanation
+        self._drafts: list[tuple[int, Change | Followed]] = []
         self._courses: dict[tuple[Method, str], Course] = {}
         self._means: Means = {}
         self._past: ThinnedHistory[Means] = ThinnedHistory()
@@ -65,8 +78,8 @@ class Incidents:
             frame, _ = course.pop()  # an explainer that restarted may be in an earlier frame
         course.append((frame, mean))
 
-    def add(self, seq: int, change: Change) -> None:
-        """Take a change, found in the explanation with this seq."""
+    def add(self, seq: int, change: Change | Followed) -> None:
+        """Take a change or an outcome, found in the explanation with this seq."""
         insort(self._drafts, (seq, change), key=itemgetter(0))
 
     def advance(self, feature: str, seq: int) -> list[Change]:
@@ -93,14 +106,35 @@ class Incidents:
         """Return the changes up to a seq, in order."""
         ready = []
         while self._drafts and self._drafts[0][0] <= seq:
-            at, change = self._drafts.pop(0)
-            known = self._means.get(change.method, {}).items()
-            # exact, since features become known in any order
-            others = math.fsum(abs(mean) for name, mean in known if name != change.feature)
-            passed = self._gate.passed(change, others)
-            if passed is not None:
-                ready.append(self._completed(at, passed))
+            at, draft = self._drafts.pop(0)
+            change = self._followed(draft) if isinstance(draft, Followed) else self._new(at, draft)
+            if change is not None:
+                ready.append(change)
         return ready
+
+    def _new(self, seq: int, change: Change) -> Change | None:
+        """Return a change with all that is known, or None if it is too small.
+
+        ``seq`` is that of its explanation.
+        """
+        passed = self._gate.passed(change, self._others(change.feature, change.method))
+        if passed is None:
+            return None
+        if self._began is None or seq - self._began > self._window:
+            self._began, self._name = seq, f"{change.stream}@{seq}"
+        then = self._past.at((passed.after_seq or 0) // FRAME - 1)
+        rank_before, _ = _rank(passed, passed.before, then or {})
+        change = self._completed(replace(passed, incident=self._name, rank_before=rank_before))
+        self._open.add(change)
+        return change
+
+    def _followed(self, followed: Followed) -> Change | None:
+        """Return the second record of a change; None if its first one was not published."""
+        series, incarnation, outcome, curve_after = followed
+        feature, method, _ = series
+        others = self._others(feature, method)
+        change = self._open.completed(series, incarnation, outcome, others)
+        return change and self._completed(replace(change, curve_after=curve_after))
 
     def _close(self, frame: int) -> None:
         """Add the means at the end of a frame to the history."""
@@ -111,20 +145,16 @@ class Incidents:
         self._means = means
         self._past.add(frame, means)
 
-    def _completed(self, seq: int, change: Change) -> Change:
-        """Return a change with all that is known; ``seq`` is that of its explanation."""
-        if self._began is None or seq - self._began > self._window:
-            self._began, self._name = seq, f"{change.stream}@{seq}"
-        then = self._past.at((change.after_seq or 0) // FRAME - 1)
+    def _others(self, feature: str | None, method: Watched | None) -> float:
+        """Return the sum of the absolute means of a method's other features."""
+        known = self._means.get(method, {}).items()
+        # exact, since features become known in any order
+        return math.fsum(abs(mean) for name, mean in known if name != feature)
+
+    def _completed(self, change: Change) -> Change:
+        """Return a change with its rank now and its sentence, as far as it fits in a message."""
         rank_after, ranked = _rank(change, change.after, self._means)
-        rank_before, _ = _rank(change, change.before, then or {})
-        change = replace(
-            change,
-            incident=self._name,
-            rank_before=rank_before,
-            rank_after=rank_after,
-            ranked=ranked,
-        )
+        change = replace(change, rank_after=rank_after, ranked=ranked)
         change = replace(change, detail=sentence(change))
         if len(change.encode()) <= MAX_RECORD_BYTES:
             return change
@@ -135,6 +165,6 @@ def _rank(change: Change, mean: float | None, means: Means) -> tuple[int | None,
     """Return the rank of a mean among all features, 1 for the largest, and their number."""
     known = means.get(change.method, {})
     others = [other for name, other in known.items() if name != change.feature]
-    if mean is None or not others:
+    if mean is None or not others or change.signal == "trend":
         return None, None
     return 1 + sum(other > mean for other in others), 1 + len(others)

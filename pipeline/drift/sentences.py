@@ -3,8 +3,7 @@
 import math
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.methods import METHOD_NAMES
-from fluxplain.schemas.wording import moved, written
+from fluxplain.schemas.wording import distinct_texts, moved, plural, subject, written
 
 
 def sentence(change: Change) -> str:
@@ -40,27 +39,47 @@ def sentence(change: Change) -> str:
 all importance; it began about 154 observations earlier (at most 312); the loss fell from 0.21 to \
 0.2
     """
-    about = METHOD_NAMES[change.method] if change.method else ""
-    what = f"the {about}" if change.feature is None else f"{about} of {change.feature}"
     if change.after is None:
         return change.detail
-    after = (change.after, change.after_std_error)
-    if change.before is None:
-        text = f"{what} changed to {_measured(*after)}"
-    else:
-        before = (change.before, change.before_std_error)
-        text = f"{what} {moved(before, after, _measured)}"
-    if change.rank_after is not None:
+    text = _what(change)
+    if change.rank_after is not None and _is_step(change):
         text += f" ({_ranks(change)} of {change.ranked})"
-    if change.effect_size is not None and change.method != "loss":
+    if change.effect_size is not None and change.method != "loss" and _is_step(change):
         text += f", by {change.effect_size:.0%} of all importance".replace("%", " %")
-    if change.after_seq is not None:
+    if change.learning:
+        text += "; the model is still learning"
+    if change.lasted is not None:
+        text += f"; it lasted about {plural(change.lasted, 'observation')}"
+    elif change.after_seq is not None:
         text += f"; it began about {change.seq - change.after_seq:,} observations earlier"
         text += f" (at most {change.delay_bound:,})" if change.delay_bound is not None else ""
     if change.method != "loss" and change.loss_before is not None and change.loss_after is not None:
         losses = (change.loss_before, None), (change.loss_after, None)
         text += f"; the loss {moved(*losses, written)}"
     return text
+
+
+def _is_step(change: Change) -> bool:
+    """Return whether a change goes from one level to another, as far as is known."""
+    return change.status not in {"transient", "reverted"}
+
+
+def _what(change: Change) -> str:
+    """Return what changed, from which level to which."""
+    what, after = subject(change), (change.after or 0.0, change.after_std_error)
+    if change.before is None:
+        return f"{what} changed to {_measured(*after)}"
+    before = (change.before, change.before_std_error)
+    if not _is_step(change):
+        ending = "was undone" if change.status == "reverted" else "did not last"
+        texts = distinct_texts(before, after, _measured)
+        return f"the change of {what} {ending}: {texts[0]} before, {texts[1]} then"
+    seems, is_trend = change.status == "noticed", change.signal == "trend"
+    text = f"{what} {moved(before, after, _measured, seems=seems and not is_trend)}"
+    if is_trend:
+        reversed_ = "seems to have reversed" if seems else "has reversed"
+        text = f"the effect of {change.feature} {reversed_}: {text}"
+    return f"confirmed: {text}" if change.status == "confirmed" else text
 
 
 def _ranks(change: Change) -> str:

@@ -1,16 +1,22 @@
 """A detector over one signal, and the change that it reports."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fluxplain.drift.detectors import DetectorSettings
+from fluxplain.drift.follow_up import FollowUp, Outcome
 from fluxplain.drift.glr import GLR
 from fluxplain.drift.glr_kernels import BLOCK
+from fluxplain.drift.loss_course import LossCourse
 from fluxplain.drift.windows import Part, Windows
 from fluxplain.schemas import FIRST_INCARNATION, Change, Incarnation
 from fluxplain.schemas.change import change_id
 from fluxplain.schemas.methods import Watched
 from fluxplain.schemas.record import Timestamp
+
+FOLLOW_UP = 1000
+"""Observations after a change until its outcome is known."""
 
 
 class Shift(NamedTuple):
@@ -19,7 +25,8 @@ class Shift(NamedTuple):
     Attributes
     ----------
     before, after
-        The numbers before (None without any) and after the likeliest position of the change.
+        The numbers before (None without any) and after the likeliest position of the change; the
+        mean of those after it is corrected for having been selected.
     inflation
         Ratio of the variance of their means to that of means of independent numbers.
     after_seq, replay_seq
@@ -29,6 +36,8 @@ class Shift(NamedTuple):
         number in ADWIN's shrunk window; for others, the first one after the previous change.
     loss_before, loss_after
         Mean loss of these observations; None without any.
+    learning
+        Whether the model was still learning, as in :class:`~fluxplain.schemas.Change`.
     """
 
     before: Part | None
@@ -39,20 +48,30 @@ class Shift(NamedTuple):
     earliest_seq: int
     loss_before: float | None
     loss_after: float | None
+    learning: bool
 
 
 class SignalWatch:
     """Feeds a detector, and estimates the shift of the signal when it alarms.
 
+    What becomes of the shift is known after ``follow_up`` observations, or at the next one.
+
     Examples
     --------
-    >>> watch = SignalWatch(DetectorSettings("increment", "glr", {}), seed="")
-    >>> [seq for seq in range(600) if watch.update(seq, float(seq >= 500), loss=None)]
-    [511]
+    >>> watch = SignalWatch(DetectorSettings("increment", "glr", {}), seed="", follow_up=100)
+    >>> for seq in range(700):
+    ...     for found in watch.update(seq, float(seq >= 500), loss=None):
+    ...         print(seq, type(found).__name__)
+    527 Shift
+    627 Outcome
     """
 
-    def __init__(self, settings: DetectorSettings, seed: str) -> None:
+    def __init__(self, settings: DetectorSettings, seed: str, follow_up: int = FOLLOW_UP) -> None:
         self.signal = settings.signal
+        self._length = follow_up
+        self._shift: Shift | None = None  # the last one, until its outcome is known
+        self._follow_up: FollowUp | None = None
+        self._course = LossCourse()
         self._smallest = settings.parameters.get("min_window_length", 1)
         self._detector = settings.make(seed)
         self._is_glr = isinstance(self._detector, GLR)
@@ -65,11 +84,30 @@ class SignalWatch:
         """Mean of the numbers since the last change; 0 before the first."""
         return self._windows.mean
 
-    def update(self, seq: int, number: float, loss: float | None) -> Shift | None:
-        """Take the number and the loss of observation ``seq``; return the shift at an alarm."""
+    def update(
+        self, seq: int, number: float, loss: float | None, model: str | None = None
+    ) -> Sequence[Outcome | Shift]:
+        """Take the number and the loss of observation ``seq``, and the version of the model.
+
+        Returns the outcome of the last shift, when it is known, and the shift at an alarm.
+        """
+        self._windows.add(seq, number, loss)
+        self._course.add(loss, model)
+        shift = self._detected(number)
+        if shift is not None:
+            outcome = self._superseded(shift, seq)
+            self._shift, self._follow_up = shift, FollowUp(seq, self._length, shift.after.n)
+            return [shift] if outcome is None else [outcome, shift]
+        if self._follow_up is None or not self._follow_up.add(seq, number):
+            return ()
+        outcome = self._followed(seq)
+        self._shift = self._follow_up = None
+        return [] if outcome is None else [outcome]
+
+    def _detected(self, number: float) -> Shift | None:
+        """Feed the detector; return the shift at an alarm."""
         adwin = self._detector if self._is_adwin else None
         glr = self._detector if self._is_glr else None
-        self._windows.add(seq, number, loss)
         width, total = (adwin.width, adwin.total) if adwin else (0, 0.0)
         self._detector.update(number)
         if not self._detector.drift_detected:
@@ -88,15 +126,57 @@ class SignalWatch:
             older, newer = self._windows.split_by_mean(rises=rises, smallest=self._smallest)
         replay_seq = self._windows.split(2 * newer.part.n)[1].seq
         self._windows.forget(newer.part.n)
+        after, loss_before, loss_after = newer.part, older and older.mean_loss, newer.mean_loss
+        if glr and older:
+            mean = older.part.mean
+            after = after._replace(mean=mean + glr.selection * (after.mean - mean))
+        has_lower_loss = (
+            loss_before is not None and loss_after is not None and loss_after < loss_before
+        )
         return Shift(
             older and older.part,
-            newer.part,
+            after,
             inflation=glr.inflation if glr else 1.0,
             after_seq=newer.seq,
             replay_seq=replay_seq,
             earliest_seq=min(earliest_seq, newer.seq),
-            loss_before=older and older.mean_loss,
-            loss_after=newer.mean_loss,
+            loss_before=loss_before,
+            loss_after=loss_after,
+            learning=has_lower_loss and self._course.is_falling,
+        )
+
+    def _superseded(self, further: Shift, seq: int) -> Outcome | None:
+        """Return the outcome of the last shift if there is a further one."""
+        last, follow_up = self._shift, self._follow_up
+        if last is None or follow_up is None:
+            return None
+        level = further.before
+        return Outcome(
+            follow_up.seq,
+            last.after_seq,
+            seq,
+            level,
+            self._std_error(level, further.inflation),
+            late_mean=further.after.mean,
+            lasted=max(further.after_seq - last.after_seq, 0),
+            has_further=True,
+        )
+
+    def _followed(self, seq: int) -> Outcome | None:
+        """Return the outcome of the last shift, whose time is over."""
+        last, follow_up = self._shift, self._follow_up
+        if last is None or last.before is None or follow_up is None or follow_up.level is None:
+            return None
+        level = follow_up.level
+        back = self._windows.split_by_mean(rises=last.after.mean < last.before.mean)[1]
+        return Outcome(
+            follow_up.seq,
+            last.after_seq,
+            seq,
+            level,
+            self._std_error(level, last.inflation),
+            late_mean=(follow_up.late or level).mean,
+            lasted=back.seq - last.after_seq,
         )
 
     def change(
@@ -116,7 +196,7 @@ class SignalWatch:
         """Return the record of a change, without its sentence and what other records tell."""
         before, after = shift.before, shift.after
         return Change(
-            id=change_id(stream, "drift", feature, method, seq, incarnation),
+            id=change_id(stream, "drift", feature, method, seq, incarnation, self.signal),
             stream=stream,
             kind="drift",
             seq=seq,
@@ -126,6 +206,9 @@ class SignalWatch:
             method=method,
             detail="",
             signal=self.signal,
+            status="noticed",
+            status_seq=seq,
+            learning=shift.learning,
             before=before and before.mean,
             before_std_error=self._std_error(before, shift.inflation),
             after=after.mean,

@@ -9,6 +9,7 @@ import numpy as np
 from fluxplain.evaluate import Table
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid, shown_effect
+from fluxplain.explain.curve_estimates import Contribution, contributions
 from fluxplain.explain.dependence import DEFAULT_REACH
 from fluxplain.explain.method import Answers, Axis, as_grid
 from fluxplain.explain.ranks import RankCurves
@@ -69,8 +70,8 @@ class Effects(Estimates):
         self._places = {name: place for place, name in enumerate(numeric)}
         self._all = np.arange(len(numeric))
 
-    def take(self, answers: Answers) -> dict[str, float]:
-        """Take the ICE curves of one observation; return the importance of each.
+    def take(self, answers: Answers) -> dict[str, Contribution]:
+        """Take the ICE curves of one observation; return the importance and trend of each.
 
         Raises ``ValueError`` or ``TypeError`` if the points or the outputs do not fit.
         """
@@ -79,8 +80,8 @@ class Effects(Estimates):
             size = blocks.shape[0] * blocks.shape[1]
             outputs = Table(labels, blocks.reshape(size, len(labels)))
             moved = self.ranks.move(self._all, np.asarray(points), outputs)
-            return dict(zip(names, moved.tolist(), strict=True))
-        increments: dict[str, float] = {}
+            return dict(zip(names, contributions(moved), strict=True))
+        found: dict[str, Contribution] = {}
         which, grids, numbers = [], [], []
         for name, block, axes in zip(names, blocks, () if points is None else points, strict=True):
             if name in self._places:
@@ -88,18 +89,18 @@ class Effects(Estimates):
                 grids.append(axes)
                 numbers.append(block)
             else:
-                increments[name] = self._take(name, axes, Table(labels, block))
+                found[name] = self._take(name, axes, Table(labels, block))
         if which:
             places = np.array([self._places[name] for name in which], np.intp)
             moved = self.ranks.move(places, np.array(grids), Table(labels, np.concatenate(numbers)))
-            increments |= dict(zip(which, moved.tolist(), strict=True))
-        return increments
+            found |= dict(zip(which, contributions(moved), strict=True))
+        return found
 
-    def take_run(self, name: str, curves: Sequence[Curve]) -> list[float]:
+    def take_run(self, name: str, curves: Sequence[Curve]) -> list[Contribution]:
         """Take the ICE curves of several observations as :meth:`take` those of one."""
         if name not in self._places:
             return [self._take(name, curve.axes, curve.outputs) for curve in curves]
-        increments: list[float] = []
+        found: list[Contribution] = []
         for labels, group in groupby(curves, lambda curve: curve.outputs.labels):
             together = list(group)
             places = np.array([self._places[name]] * len(together))
@@ -107,10 +108,10 @@ class Effects(Estimates):
             numbers = together[0].outputs.numbers
             if len(together) > 1:
                 numbers = np.concatenate([curve.outputs.numbers for curve in together])
-            increments += self.ranks.move(places, points, Table(labels, numbers)).tolist()
-        return increments
+            found += contributions(self.ranks.move(places, points, Table(labels, numbers)))
+        return found
 
-    def _take(self, name: str, axes: Axis | tuple[Axis, Axis], outputs: Table) -> float:
+    def _take(self, name: str, axes: Axis | tuple[Axis, Axis], outputs: Table) -> Contribution:
         """Take the ICE curve of a categorical feature, or the surface of a pair."""
         several = axes if isinstance(axes, tuple) else (axes,)
         return self.surfaces[name].update_table([as_grid(axis) for axis in several], outputs)

@@ -14,6 +14,8 @@ from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.explain import kernels
 from fluxplain.explain.curve import Effect, Grid, IceCurve, IceCurves
+from fluxplain.explain.curve_estimates import Contribution
+from fluxplain.explain.curve_kernels import INCREMENT, TREND
 from fluxplain.explain.effects import Effects
 from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
@@ -193,7 +195,7 @@ class EffectExplainer(Explainer):
         super().__init__(model, method, method.storage.features, evaluator)
         self._debias = debias
         self._effects: Effects | None = None
-        self._increments: dict[str, float] = {}
+        self._contributions: dict[str, Contribution] = {}
 
     def explain_one(self, x: Observation) -> dict[str, float]:
         """Explain one observation, before the model learns it, and return the importances.
@@ -210,7 +212,7 @@ class EffectExplainer(Explainer):
         """Smooth the ICE curves."""
         if question is not None:
             answers = self.method.answer(question, prediction, table)
-            self._increments |= self._known().take(answers)
+            self._contributions |= self._known().take(answers)
             self._taken(answers)
 
     def numbers(self, of: Estimated) -> dict[str, float]:
@@ -221,7 +223,8 @@ class EffectExplainer(Explainer):
     def increments(self) -> dict[str, float]:
         """Name → importance of the last ICE curve or surface; empty before the first."""
         names = (*self.method.features, *self.method.pairs)
-        return {name: self._increments[name] for name in names if name in self._increments}
+        found = self._contributions
+        return {name: found[name][INCREMENT] for name in names if name in found}
 
     def _taken(self, answers: Answers) -> None:
         """Do more with the outputs; a hook for subclasses."""
@@ -320,6 +323,16 @@ class IncrementalPDP(EffectExplainer):
             for feature, block, axis in zip(answers.names, answers.blocks, axes, strict=True):
                 grid = as_grid(cast(Axis, axis))
                 self._ice[feature].update(self._seen, grid, Table(answers.labels, block))
+
+    @property
+    def trends(self) -> dict[str, float]:
+        """Feature → trend of the last ICE curve; empty before the first.
+
+        It is positive if the output rises with the feature, negative if it falls; see
+        :data:`~fluxplain.explain.curve_estimates.Contribution`.
+        """
+        found = self._contributions
+        return {name: found[name][TREND] for name in self.features if name in found}
 
     @property
     def curves(self) -> dict[str, tuple[Grid, Effect]]:

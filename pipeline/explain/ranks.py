@@ -13,8 +13,8 @@ from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH
 class RankCurves(CurveEstimates):
     """Several curves of one model that move together.
 
-    ``alpha`` smooths the effects and the grid points. ``increments`` are the importances of the
-    last ICE curve of each. With ``point_errors``, the effects have standard errors.
+    ``alpha`` smooths the effects and the grid points. With ``point_errors``, the effects have
+    standard errors.
 
     References
     ----------
@@ -31,7 +31,6 @@ class RankCurves(CurveEstimates):
         point_errors: bool = True,
     ) -> None:
         super().__init__(count, alpha, debias=debias, reach=reach)
-        self.increments = np.zeros(count)
         self._grid = np.zeros((count, 0))
         self._effects = np.zeros((count, 0, 0))
         self._followed_points = np.zeros((count if point_errors else 0, 0, 0, COLUMNS))
@@ -41,11 +40,12 @@ class RankCurves(CurveEstimates):
         self._is_settled = False  # whether every curve knows every label
 
     def move(self, which: Places, points: Floats, answers: Table) -> Floats:
-        """Take ICE curves, of several curves or several observations, and return their importances.
+        """Take ICE curves, of several curves or several observations.
 
-        ``which`` are the curves that they move, in order, ``points`` their evaluation points, shape
-        (moving, points), and the answers the outputs there, one curve after the other. Raises
-        ``ValueError`` or ``TypeError`` if they do not fit; then no curve has moved.
+        Return the importance and the trend of each, shape (2, moving). ``which`` are the curves
+        that they move, in order, ``points`` their evaluation points, shape (moving, points), and
+        the answers the outputs there, one curve after the other. Raises ``ValueError`` or
+        ``TypeError`` if they do not fit; then no curve has moved.
         """
         labels, numbers, _ = answers
         size = self._grid.shape[1] or points.shape[1]
@@ -55,7 +55,7 @@ class RankCurves(CurveEstimates):
             check_answers(self._labels, answers)
             self._learn(which, labels, size)
             numbers = aligned(answers, self._labels)
-        increments = np.empty(len(which))
+        found = np.empty((2, len(which)))
         if not curve_kernels.move_curves(
             which,
             points,
@@ -71,11 +71,10 @@ class RankCurves(CurveEstimates):
             self._followed,
             self._followed_points,
             self.n,
-            increments,
+            found,
         ):
             check_answers(self._labels, answers)
-        self.increments[which] = increments
-        return increments
+        return found
 
     def grid(self, curve: int) -> Grid:
         """Return the smoothed grid points of one curve; none before its first update."""

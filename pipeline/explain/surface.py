@@ -10,6 +10,7 @@ import numpy as np
 from fluxplain.evaluate import Label, Table, Value
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid, check_size
+from fluxplain.explain.curve_estimates import Contribution, contributions
 from fluxplain.explain.dependence import DEFAULT_REACH
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import ExponentialMeans
@@ -59,8 +60,8 @@ class Surface:
             else RankCurves(1, alpha, debias=debias, reach=reach, point_errors=not is_pair)
         )
 
-    def update_table(self, axes: Sequence[Grid], answers: Table) -> float:
-        """Take the effect on one observation and return its importance, the increment.
+    def update_table(self, axes: Sequence[Grid], answers: Table) -> Contribution:
+        """Take the effect on one observation and return its importance and trend.
 
         The answers are the outputs at each point of the first feature with each of the second, in
         turn. Raises ``ValueError`` or ``TypeError`` if they or the points do not fit; then nothing
@@ -76,16 +77,16 @@ class Surface:
         check_size(size, len(answers.numbers))  # before they are multiplied
         if isinstance(self.curves, RankCurves):
             ranks = np.arange(size, dtype=np.float64)[None]
-            increment: float = self.curves.move(np.zeros(1, np.intp), ranks, answers).item()
+            [found] = contributions(self.curves.move(np.zeros(1, np.intp), ranks, answers))
         else:
             known = self._keys, self._width
             keys, width = known if self._is_same(axes) else self._keyed(axes, size)
-            increment = self.curves.update_table(keys, answers, width=width)
+            found = self.curves.update_table(keys, answers, width=width)
             self._keys, self._width = keys, width
         for grid, axis in zip(grids, numeric, strict=True):
             grid.update(np.array([axis], np.float64))
         self._grids, self._axes = grids, tuple(axes)
-        return increment
+        return found
 
     def _numeric(self, axes: Sequence[Grid]) -> list[Grid]:
         return [axis for axis, c in zip(axes, self._categorical, strict=True) if not c]

@@ -3,25 +3,26 @@
 import hashlib
 from collections import OrderedDict
 
-from fluxplain.schemas import DeadLetter, Record
+from fluxplain.schemas import Change, DeadLetter, Record
 
 MAX_LETTERS = 100_000
 """Dead letters to remember, some 20 MB; duplicates after a crash lie within far fewer."""
 
-_IDENTITY = ("stream", "kind", "feature", "method", "alpha")
+_IDENTITY = ("stream", "kind", "feature", "method", "signal", "alpha")
 
 
 class Duplicates:
     """Recognizes duplicates by identity.
 
     A stream's results of one kind are published in order of seq to one partition, and after a crash
-    again from some earlier seq on. So a record at or below the newest seq is a duplicate. Only dead
-    letters come from several workers at once; the last ones are remembered one by one.
+    again from some earlier seq on. So a record at or below the newest seq is a duplicate; of
+    changes, the seq that their status takes into account comes first. Only dead letters come from
+    several workers at once; the last ones are remembered one by one.
     """
 
     def __init__(self, max_keys: int | None = None) -> None:
         self._max_keys = max_keys
-        self._newest: dict[tuple[object, ...], int] = {}
+        self._newest: dict[tuple[object, ...], tuple[int, int]] = {}
         self._letters: OrderedDict[bytes, None] = OrderedDict()
 
     def is_new(self, record: Record, partition: int) -> bool | None:
@@ -30,12 +31,14 @@ class Duplicates:
             return self._is_new_letter(record)
         key = (partition, *(getattr(record, name, None) for name in _IDENTITY))
         seq: int = getattr(record, "seq")  # noqa: B009  of all published records
+        status_seq = record.status_seq if isinstance(record, Change) else None
+        place = (seq if status_seq is None else status_seq), seq
         newest = self._newest.get(key)
         if newest is None and len(self._newest) == self._max_keys:
             return None
-        if newest is not None and seq <= newest:
+        if newest is not None and place <= newest:
             return False
-        self._newest[key] = seq
+        self._newest[key] = place
         return True
 
     def _is_new_letter(self, letter: DeadLetter) -> bool:

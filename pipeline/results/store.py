@@ -216,11 +216,14 @@ class Store:
 
     def _add_change(self, stream: StreamResults, change: Change, at: int) -> None:
         self.stories.add(change)
+        if change.is_follow_up:
+            stream.changes = [each for each in stream.changes if each[1].id != change.id]
+        else:
+            stream.change_count += 1
+            stream.changed_at = max(stream.changed_at, at)
         stream.changes.append((self.version, _without_curves(change)))
         stream.changes.sort(key=lambda each: each[1].seq)
         stream.trim(self._changes.each)
-        stream.change_count += 1
-        stream.changed_at = max(stream.changed_at, at)
 
 
 class Stories:

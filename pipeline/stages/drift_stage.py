@@ -5,19 +5,18 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from fluxplain.config import Config
-from fluxplain.drift.detectors import Signal
-from fluxplain.drift.history import ThinnedHistory
-from fluxplain.drift.incidents import Incidents
+from fluxplain.drift.curve_history import CurveHistory
+from fluxplain.drift.follow_up import Outcome
+from fluxplain.drift.incidents import Followed, Incidents
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.schemas import (
     BadRecordError,
-    Change,
     Explanation,
     Incarnation,
     Record,
     is_newer,
 )
-from fluxplain.schemas.change import Curve
+from fluxplain.schemas.change import Curve, Signal
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
 from fluxplain.stages.chain import Chain, Gap, Sight
@@ -31,6 +30,8 @@ LIVES = 2
 
 class DriftStage(KeyedStage[Explanation]):
     """One detector per (stream, feature, method) in one partition of ``explanations``.
+
+    Of iPDP there is a second one, for the trends: it finds effects that reverse.
 
     All explanations of a stream are in one partition. A change is published once all features have
     reached the seq at which one changed: then its rank and its incident are known, whatever the
@@ -64,10 +65,11 @@ class DriftStage(KeyedStage[Explanation]):
         check_order(record.previous_seq, record.seqs or [record.seq])
         if record.seqs and record.seqs[-1] > record.seq:
             raise BadRecordError(f"seqs must not go beyond seq ({record.seq})")
-        numbers = (record.value, record.loss or 0.0, *record.increments)
+        numbers = (record.value, record.loss or 0.0, *record.increments, *(record.trends or ()))
         if not all(map(is_moderate, numbers)):
             raise BadRecordError(
-                f"value, increments and loss must lie between -{MAX_NUMBER:g} and {MAX_NUMBER:g}"
+                "value, increments, trends and loss must lie between "
+                f"-{MAX_NUMBER:g} and {MAX_NUMBER:g}"
             )
 
     def step(self, record: tuple[Message, Explanation]) -> Sequence[Record]:
@@ -101,10 +103,10 @@ class DriftStage(KeyedStage[Explanation]):
     def _watched(self, stream: "_Stream", message: Message, e: Explanation) -> Sequence[Record]:
         """Feed the detector; return the gap notice and the dead letter, if any."""
         state = self._state(stream, e)
-        read, watch = state.chain.newest, state.watch
+        read, watches = state.chain.newest, state.watches
         is_late, gap = state.take(e)
         records: list[Record] = []
-        if watch is not None:
+        if watches:
             what = f"({e.method} of {e.feature})"
             if is_late:
                 later = "came after later ones: detection has continued without it"
@@ -113,8 +115,10 @@ class DriftStage(KeyedStage[Explanation]):
                 records.append(self.gap_notice(e, gap, e.seq, e.ts, f"explanations {what}"))
         if e.seq > read:
             stream.remember_curve(e)
-            if watch is not None:
+            for watch in watches:
                 _detect(stream, watch, e, read)
+            if watches and e.seqs:
+                stream.incidents.note(e.feature, e.method, e.seq, watches[0].mean)
         return records
 
     def _state(self, stream: "_Stream", e: Explanation) -> "_State":
@@ -124,16 +128,20 @@ class DriftStage(KeyedStage[Explanation]):
             settings = self._detectors[e.method]
             seed = f"{self._seed}/{e.stream}/{e.feature}/{e.method}"
             chain = Chain() if state is None else state.chain
-            state = _State(SignalWatch(settings, seed) if settings else None, chain)
+            each = [settings] if settings else []
+            if settings and e.trends is not None:
+                each.append(replace(settings, signal="trend"))
+            watches = [SignalWatch(one, seed, self._drift.follow_up) for one in each]
+            state = _State(watches, chain)
             stream.states[e.feature, e.method] = state
         return state
 
 
 @dataclass(slots=True)
 class _State:
-    """The detector of one explanation, and the seqs taken."""
+    """The detectors of one explanation, none if it is not watched, and the seqs taken."""
 
-    watch: SignalWatch | None
+    watches: list[SignalWatch]
     chain: Chain = field(default_factory=Chain)
 
     def take(self, e: Explanation) -> tuple[bool, Gap | None]:
@@ -168,7 +176,7 @@ class _Stream:
     incidents: Incidents
     incarnations: dict[str, Incarnation] = field(default_factory=dict)
     states: dict[tuple[str, Method], _State] = field(default_factory=dict)
-    curves: dict[str, ThinnedHistory[Curve]] = field(default_factory=dict)
+    curves: dict[str, CurveHistory] = field(default_factory=dict)
 
     def is_over(self, e: Explanation) -> bool:
         """Return whether a newer incarnation has begun; begin the explanation's if it is new."""
@@ -183,26 +191,27 @@ class _Stream:
         return False
 
     def remember_curve(self, e: Explanation) -> None:
-        if e.grid and e.effect:
-            errors = e.effect_std_error
-            curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid, errors)
-            self.curves.setdefault(e.feature, ThinnedHistory()).add(e.seq, curve)
+        """Keep an explanation's curve, if it has one."""
+        if e.grid:
+            self.curves.setdefault(e.feature, CurveHistory(e.alpha)).add(e)
 
-    def with_curves(self, change: Change, seq: int) -> Change:
-        curves = self.curves.get(change.feature or "")
-        if curves is None or change.after_seq is None:
-            return change
-        before, after = curves.at(change.after_seq), curves.at(seq)
-        return replace(change, curve_before=before, curve_after=after)
+    def curves_around(self, feature: str, seq: int) -> tuple[Curve | None, Curve | None]:
+        """Return the curve of a feature at a seq, and that of the later observations alone."""
+        history = self.curves.get(feature)
+        return (None, None) if history is None else history.around(seq)
 
 
 def _detect(stream: _Stream, watch: SignalWatch, e: Explanation, read: int) -> None:
     """Feed the numbers after seq ``read``; add the changes to the stream's incidents."""
     for seq, number in _numbers(e, watch.signal, read):
-        shift = watch.update(seq, number, e.loss)
-        if shift:
+        for found in watch.update(seq, number, e.loss, e.model_version):
+            before, after = stream.curves_around(e.feature, found.after_seq)
+            if isinstance(found, Outcome):
+                series = e.feature, e.method, watch.signal
+                stream.incidents.add(e.seq, Followed(series, e.incarnation, found, after))
+                continue
             change = watch.change(
-                shift,
+                found,
                 stream=e.stream,
                 seq=seq,
                 ts=e.ts,
@@ -213,15 +222,15 @@ def _detect(stream: _Stream, watch: SignalWatch, e: Explanation, read: int) -> N
                 model_version=e.model_version,
                 incarnation=e.incarnation,
             )
-            stream.incidents.add(e.seq, stream.with_curves(change, e.seq))
-    if e.seqs:
-        stream.incidents.note(e.feature, e.method, e.seq, watch.mean)
+            curves = replace(change, curve_before=before, curve_after=after)
+            stream.incidents.add(e.seq, curves)
 
 
-def _numbers(e: Explanation, signal: Signal, read: int) -> list[tuple[int, float]]:
+def _numbers(e: Explanation, signal: Signal | None, read: int) -> list[tuple[int, float]]:
     """Return the new numbers of an explanation, as (seq, number)."""
     if signal == "value":
         return [(e.seq, e.value)] if e.seqs else []
-    # a restarted explainer may group known increments with new ones
-    numbers = zip(e.seqs, e.increments, strict=True)
-    return [(seq, increment) for seq, increment in numbers if seq > read]
+    series = e.trends if signal == "trend" else e.increments
+    # a restarted explainer may group known observations with new ones
+    numbers = [] if series is None else zip(e.seqs, series, strict=True)
+    return [(seq, number) for seq, number in numbers if seq > read]

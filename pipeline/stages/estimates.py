@@ -35,12 +35,14 @@ class Pending:
     """Observations of one method that are not published yet.
 
     The estimates have moved by ``increments``, not yet by the increments or curves in ``queued``.
+    ``trends`` are those of the curves behind the increments.
     """
 
     previous_seq: int | None = None
     seqs: list[int] = field(default_factory=list)
     queued: list[Any] = field(default_factory=list)
     increments: list[float] = field(default_factory=list)
+    trends: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
 
     @property
@@ -262,10 +264,17 @@ class FeatureState:
             pending.increments += queued
             return
         moved = [effects.take_run(self._name, queued) for effects in self.effects]
-        pending.increments += moved[0]
+        for increment, trend in moved[0]:
+            pending.increments.append(increment)
+            pending.trends.append(trend)
         if self.ice is not None:
             for seq, axes, outputs in queued:
                 self.ice.update(seq, as_grid(axes), outputs)
+
+    def trends(self, method: Method) -> list[float] | None:
+        """Return the trends of the pending ICE curves; None for other methods and for pairs."""
+        has_trends = METHODS[method].is_curve and len(self._categorical) == 1
+        return self.pending[method].trends if has_trends else None
 
     def estimate(self, method: Method, place: int) -> dict[str, Any]:
         """Return the explanation's fields for the smoothing rate at index ``place``."""

@@ -58,7 +58,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
         self._emit_every = config.explain.emit_every
         self._silence = max(SILENCE, self._emit_every)
         self._methods = {name: config.methods_of(name) for name in config.explained}
-        self._room = MAX_RECORD_BYTES - 2 * NUMBER_BYTES * self._emit_every
+        self._room = MAX_RECORD_BYTES - 3 * NUMBER_BYTES * self._emit_every
         self._states: dict[tuple[str, str], FeatureState] = {}
         # kept in checkpoints: a stream that restarts begins with it again
         self._learned: dict[str, FeatureState] = config.learned("estimates") or {}
@@ -180,6 +180,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
                 alpha=alpha,
                 seqs=pending.seqs,
                 increments=pending.increments,
+                trends=state.trends(method),
                 loss=pending.loss,
                 coverage=run.coverage[i],
                 skipped=run.skipped[i],

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.drift.effect_gate import EffectGate
+from fluxplain.drift.follow_up import OpenChanges, Outcome
 from fluxplain.drift.sentences import sentence
-from fluxplain.drift.signal_watch import SignalWatch
+from fluxplain.drift.signal_watch import Shift, SignalWatch
 from fluxplain.evaluate import NoOutputError, Observed, Output
-from fluxplain.schemas import BadRecordError, Record
+from fluxplain.schemas import FIRST_INCARNATION, BadRecordError, Change, Record
 from fluxplain.schemas.numbers import is_moderate
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.evaluations import Evaluations
@@ -88,8 +89,12 @@ class ModelStage:
             self._start_from(learned, config.explain.every)
         watched = config.detector("loss")
         seed = f"{config.seed}/{stream}/loss"
-        self._watch = SignalWatch(watched, seed) if watched and self._is_first else None
-        self._gate = EffectGate(config.drift.min_effect)
+        self._watch = (
+            SignalWatch(watched, seed, config.drift.follow_up)
+            if watched and self._is_first
+            else None
+        )
+        self._gate, self._open = EffectGate(config.drift.min_effect), OpenChanges()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the picklable state, without injected collaborators."""
@@ -223,23 +228,29 @@ class ModelStage:
         )
 
     def _publish(self, sample: Sample, answer: Answer) -> list[Record]:
-        """Return the prediction, and a change of the loss."""
+        """Return the prediction, and changes of the loss."""
         counts, version, loss = self._intake.labels.counts, self.active.version, answer.loss
         prediction = self._predictions.of(
             sample, answer.output, loss, labels=counts, model_version=version
         )
         if self._watch is None or loss is None or not is_moderate(loss):
             return [prediction]
-        shift = self._watch.update(sample.seq, loss, loss)
-        if shift is None:
-            return [prediction]
-        seq, ts = sample.seq, sample.ts
-        about: dict[str, Any] = {"stream": self.stream, "model_version": version}
-        change = self._watch.change(shift, **about, seq=seq, ts=ts, method="loss")
+        found = self._watch.update(sample.seq, loss, loss, version)
+        changes = [self._change(self._watch, each, sample) for each in found]
+        return [prediction, *(replace(c, detail=sentence(c)) for c in changes if c is not None)]
+
+    def _change(self, watch: SignalWatch, found: Outcome | Shift, sample: Sample) -> Change | None:
+        """Return the change of the loss, without its sentence; None if it is too small."""
+        if isinstance(found, Outcome):
+            return self._open.completed(
+                (None, "loss", watch.signal), FIRST_INCARNATION, found, others=0.0
+            )
+        about: dict[str, Any] = {"stream": self.stream, "model_version": self.active.version}
+        change = watch.change(found, **about, seq=sample.seq, ts=sample.ts, method="loss")
         passed = self._gate.passed(change, others=0.0)
-        if passed is None:
-            return [prediction]
-        return [prediction, replace(passed, detail=sentence(passed))]
+        if passed is not None:
+            self._open.add(passed)
+        return passed
 
     def _apply(self, control: ControlMessage) -> list[Record]:
         if control.control.every is not None:

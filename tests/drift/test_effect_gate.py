@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.drift.effect_gate import EffectGate, effect_of
+from fluxplain.drift.effect_gate import EffectGate
+from fluxplain.drift.follow_up import effect_of
 from fluxplain.schemas.numbers import MAX_NUMBER
 from tests.kit.records import change
 from tests.kit.support import PROPERTY

@@ -16,6 +16,7 @@ from fluxplain.drift.glr import GLR
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate.compiled import plain
 from fluxplain.evaluate.encoding import Floats
+from tests.kit.changes import shifts_at
 from tests.kit.support import PROPERTY
 
 
@@ -126,14 +127,15 @@ def test_rows_hold_all_numbers_in_little_memory(n: int, seed: int) -> None:
     blocks = np.random.default_rng(seed).normal(size=(n // 8, 8))
     rows, count = np.zeros((200, kernels.FIELDS)), 0
     for block in blocks:
-        count = kernels.append(block, rows, count)
+        count = kernels.append(block, rows, count, 0.0, 8.0)
     numbers, kept = blocks.ravel(), rows[:count]
     begin = 0
     for row in kept:
         part = np.sort(numbers[begin : begin + int(row[kernels.SIZE])])
         begin += len(part)
-        assert row[kernels.SUM] == pytest.approx(part.sum())
-        assert row[kernels.SQUARES] == pytest.approx((part**2).sum())
+        assert row[kernels.PLAIN] == pytest.approx(part.sum())
+        assert row[kernels.SUM] == pytest.approx(part.sum() / 8.0)
+        assert row[kernels.SQUARES] == pytest.approx(((part / 8.0) ** 2).sum())
         assert row[kernels.SMALLEST : kernels.LARGEST].tolist() == part[:3].tolist()
         assert row[kernels.LARGEST :].tolist() == part[::-1][:3].tolist()
     assert begin == len(numbers)
@@ -159,7 +161,7 @@ def test_what_is_after_a_large_change_is_that_alone() -> None:
         rng = np.random.default_rng(seed)
         watch = SignalWatch(DetectorSettings("increment", "glr", {}), "")
         numbers = [*rng.normal(size=1_000 + seed), *(10.0 + rng.normal(size=300))]
-        [shift] = filter(None, (watch.update(t, each, None) for t, each in enumerate(numbers)))
+        [shift] = [s for t, each in enumerate(numbers) for s in shifts_at(watch, t, each)]
         assert shift.before is not None
         assert shift.before.mean == pytest.approx(0.0, abs=0.5)
         assert shift.after.mean == pytest.approx(10.0, abs=1.0)

@@ -19,6 +19,7 @@ from fluxplain.drift.detectors import (
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import Shift, SignalWatch
 from fluxplain.loading.import_strings import load
+from tests.kit.changes import shifts_at
 from tests.kit.support import PROPERTY, pickled
 
 JUMP = 400
@@ -44,11 +45,10 @@ def watch(name: str, **params: Any) -> SignalWatch:
 def shifts(
     watch: SignalWatch, numbers: list[float], *, copies: bool = False
 ) -> list[tuple[int, Shift]]:
-    found = []
+    found: list[tuple[int, Shift]] = []
     for t, number in enumerate(numbers):
         watch = pickled(watch) if copies and t % 7 == 0 else watch
-        if shift := watch.update(t, number, None):
-            found.append((t, shift))
+        found += [(t, shift) for shift in shifts_at(watch, t, number)]
     return found
 
 

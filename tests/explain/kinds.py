@@ -98,6 +98,6 @@ NUMBERS = ("values", "variances", "std_errors", "increments")
 
 def state(explainer: Any) -> list[object]:
     """Everything that a user can read."""
-    names = (*NUMBERS, "curves", "ice", "surfaces", "mean_prediction")
+    names = (*NUMBERS, "trends", "curves", "ice", "surfaces", "mean_prediction")
     bound = explainer.confidence(0.1) if hasattr(explainer, "confidence") else None
     return [*(getattr(explainer, name, None) for name in names), bound]

@@ -24,6 +24,7 @@ from fluxplain.explain import (
     explain_together,
     kernels,
 )
+from fluxplain.explain.curve_estimates import contributions
 from fluxplain.explain.losses import compiled_loss, losses_on
 from fluxplain.explain.players import Players
 from fluxplain.explain.randoms import permuted
@@ -263,7 +264,7 @@ def test_a_curve_of_numbers_moves_as_its_definition_says(
     weight, grid, effect = 0.0, [0.0] * 4, [0.0] * 4
     for ice in ices:
         points, outputs = [p for p, _ in ice], [v for _, v in ice]
-        increment = curves.move(FIRST, np.array([points]), table_of([*outputs])).item()
+        increment = curves.move(FIRST, np.array([points]), table_of([*outputs]))[0].item()
         weight = (1.0 - alpha) * weight + alpha
         w = alpha / weight if debias else alpha
         grid = [m + w * (v - m) for m, v in zip(grid, points, strict=True)]
@@ -302,13 +303,14 @@ def test_curves_that_move_together_are_each_curve(
         if tables[0].labels == tables[1].labels and len(which) == 2:
             both = np.concatenate([table.numbers for table in tables])
             grids = points.repeat(2, axis=0)
-            together.move(np.array(which, np.intp), grids, Table(tables[0].labels, both))
+            table = Table(tables[0].labels, both)
+            moved = contributions(together.move(np.array(which, np.intp), grids, table))
         else:
-            for i in which:
-                together.move(np.array([i], np.intp), points, tables[i])
-        for i in which:
-            alone[i].move(FIRST, points, tables[i])
-            assert together.increments[i] == alone[i].increments[0]
+            moved = [
+                contributions(together.move(np.array([i], np.intp), points, tables[i]))[0]
+                for i in which
+            ]
+        assert moved == [contributions(alone[i].move(FIRST, points, tables[i]))[0] for i in which]
     for i, curves in enumerate(alone):
         assert together.grid(i) == curves.grid(0)
         (labels, effects), (own_labels, own) = together.effects(i), curves.effects(0)

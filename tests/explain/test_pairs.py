@@ -41,8 +41,8 @@ def test_numbers_and_keys_give_the_same_surface(
     keys = list(product(range(2), range(3)))
     scale = max(abs(v) for ice in ices for v in ice)
     for t, ice in enumerate(ices):
-        increment = surface.update_table(([t, t + 1.0], [0.0, 1.0, 2.0]), table(ice))
-        assert increment == keyed.update_table(keys, table(ice))
+        moved = surface.update_table(([t, t + 1.0], [0.0, 1.0, 2.0]), table(ice))
+        assert moved == keyed.update_table(keys, table(ice))
     (_, effect), (_, own) = surface.curves.effects(0), keyed.effects(0)
     assert effect.tolist() == own.tolist()
     value = surface.curves.values.item()

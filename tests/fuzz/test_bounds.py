@@ -92,14 +92,20 @@ REFUSED: list[Refused] = [
     ("evaluations", {"seqs": [-5]}, "seqs must"),
     ("evaluations", {"previous_seq": -7}, "seqs must"),
     ("evaluations", {"previous_seq": 10**6}, "seqs must"),
-    ("explanations", {"seqs": [1, 1], "increments": [0.0, 0.0], "seq": 1}, "seqs must"),
-    ("explanations", {"seqs": [3, 2], "increments": [0.0, 0.0], "seq": 2}, "seqs must"),
-    ("explanations", {"seqs": [-5], "increments": [0.0], "seq": -5}, "seqs must"),
+    *(
+        ("explanations", {"seqs": seqs, "seq": seqs[-1], **numbers}, "seqs must")
+        for seqs in ([1, 1], [3, 2], [-5])
+        for numbers in [{"increments": [0.0] * len(seqs), "trends": None}]
+    ),
     ("explanations", {"seq": 1, "previous_seq": None}, "seqs must"),
     *(
-        ("explanations", {name: wrong}, "must lie between")
+        ("explanations", wrong, "must lie between")
         for number in (2 * MAX_NUMBER, -1.7e308)
-        for name, wrong in (("value", number), ("increments", [number] * 3))
+        for wrong in (
+            {"value": number},
+            {"increments": [number] * 3, "trends": None},
+            {"trends": [number] * 3},
+        )
     ),
     *(
         ("features", wrong, "must lie between -1e+150 and 1e+150")

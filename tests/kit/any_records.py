@@ -76,6 +76,10 @@ def _as_long_as_seqs(kind: type[Any], *names: str) -> st.SearchStrategy[Any]:
             if get_origin(hint) is dict:
                 method, values = get_args(hint)
                 return st.dictionaries(anything(method), column(values))
+            if get_origin(hint) is UnionType:
+                return st.one_of(
+                    [st.none() if h is NoneType else column(h) for h in get_args(hint)]
+                )
             return st.lists(anything(*get_args(hint)), min_size=n, max_size=n)
 
         return any_record(kind, **{name: column(hints[name]) for name in ("seqs", *names)})
@@ -93,7 +97,7 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
         any_record(Control, every=INTEGERS, model=st.none()),
     ),
     Evaluation: _as_long_as_seqs(Evaluation, *EVALUATION_LISTS),
-    Explanation: _as_long_as_seqs(Explanation, "increments"),
+    Explanation: _as_long_as_seqs(Explanation, "increments", "trends"),
     DeadLetter: st.builds(
         DeadLetter.wrapping,
         stream=TEXT,

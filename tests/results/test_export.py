@@ -59,11 +59,11 @@ def explanations(draw: st.DrawFn) -> Explanation:
         any_record(Explanation, grid=st.none(), effect=st.none(), effect_std_error=st.none())
     )
     increments = [draw(FLOATS) for _ in record.seqs]
+    trends = draw(st.none() | st.just([-v for v in increments]))
     fields_of_curve = draw(st.just({"classes": None, "second_grid": None}) | curves())
     found = draw(errors(fields_of_curve["classes"]))
-    made: Explanation = replace(
-        record, increments=increments, effect_std_error=found, **fields_of_curve
-    )
+    columns = {"increments": increments, "trends": trends}
+    made: Explanation = replace(record, **columns, effect_std_error=found, **fields_of_curve)
     return made
 
 

@@ -31,6 +31,7 @@ from fluxplain.stages import Message, ModelStage, process
 from tests.fuzz.strategies import anything
 from tests.kit import support as kit
 from tests.kit.any_records import ANY, maybe, types
+from tests.kit.records import explanation
 from tests.kit.stages import explained, local, modelled
 
 every_record = pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.__name__)
@@ -103,6 +104,15 @@ def test_any_bytes_are_a_record_or_a_bad_record_error_with_a_reason(
     except BadRecordError as error:
         reason = str(error)
     assert reason or isinstance(record, kind)
+
+
+@pytest.mark.parametrize("name", ["increments", "trends"])
+def test_the_numbers_of_an_explanation_are_as_many_as_its_observations(name: str) -> None:
+    record = dataclasses.replace(explanation("a", 7, 0.5), trends=[-0.5])
+    assert Explanation.decode(record.encode()) == record
+    for wrong in ([], [0.5, 0.5]):
+        with pytest.raises(BadRecordError, match=f"{name} must be as long as seqs"):
+            Explanation.of({**dataclasses.asdict(record), name: wrong})
 
 
 @every_record

@@ -78,7 +78,7 @@ def test_a_jump_of_the_increments_is_a_change_with_what_was_before_and_after() -
     assert change.window == change.seq - change.after_seq + 1
     assert change.delay_bound is not None
     assert change.delay_bound >= change.seq - change.after_seq
-    assert "rose" in change.detail
+    assert "risen" in change.detail
 
 
 def test_changes_are_those_of_a_plain_adwin() -> None:
@@ -99,7 +99,7 @@ def test_a_second_change_names_the_first() -> None:
     first, *_, last = changes(explanations(values))
     assert first.previous_seq is None
     assert last.previous_seq is not None
-    assert "fell" in last.detail
+    assert "fallen" in last.detail
     assert last.before == pytest.approx(1.0, abs=0.05), "the first change is no part of the second"
 
 
@@ -149,7 +149,7 @@ def test_a_method_may_have_another_detector() -> None:
     [isage] = [c for c in found if c.method == "isage"]
     assert JUMP < isage.seq < JUMP + 10
     assert isage.after_seq == pytest.approx(JUMP, abs=16)
-    assert "rose" in isage.detail
+    assert "risen" in isage.detail
 
 
 def test_a_method_that_is_not_watched_has_no_changes_and_the_others_do() -> None:

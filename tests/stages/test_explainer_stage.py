@@ -122,12 +122,22 @@ def test_emitting_rarely_loses_no_increment(emit_every: int) -> None:
         increments = [v for e in some for v in e.increments]
         assert seqs == [e.seq for e in all_of_them][: len(seqs)]
         assert increments == [e.increments[0] for e in all_of_them][: len(seqs)]
+        trends = [v for e in some for v in e.trends or []]
+        assert trends == [v for e in all_of_them for v in e.trends or []][: len(trends)]
+        assert len(trends) == (len(seqs) if method == "ipdp" else 0)
         # the estimates are those at the same seq
         values = {e.seq: (e.value, e.std_error, e.updates) for e in all_of_them}
         assert all(values[e.seq] == (e.value, e.std_error, e.updates) for e in some)
         # each says which one came before it
         before: list[int | None] = [None, *(e.seq for e in some)]
         assert [e.previous_seq for e in some] == before[: len(some)]
+
+
+def test_a_progress_marker_of_ipdp_has_no_trends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fluxplain.stages.explainer_stage.SILENCE", 3)
+    silent = [with_answers(each, ipdp=None, ipdp_points=None) for each in A[20:24]]
+    found = of_method(explained([*A[:20], *silent], methods=["ipdp"]), "ipdp")
+    assert [(e.seqs, e.increments, e.trends) for e in found[20:]] == [([], [], [])]
 
 
 def test_a_gap_in_the_evaluations_is_published_and_the_estimates_continue() -> None:

@@ -104,13 +104,14 @@ def test_the_pipeline_publishes_the_surfaces_and_ice_curves_of_the_library(
                 assert e.classes == (list(surface) if isinstance(surface, dict) else None)
                 assert e.value == pairs.values[name]
                 assert (e.std_error or math.inf) == pairs.std_errors[name]
-                assert e.increments[-1] == pairs.increments[name]
+                assert (e.increments[-1], e.trends) == (pairs.increments[name], None)
                 assert e.ice is None
                 compared += 1
         for name, (points, curve) in features.curves.items():
             if e := found.get((name, seq)):
                 assert (e.grid, e.second_grid, e.effect) == (points, None, listed(curve))
                 assert e.classes == (list(curve) if isinstance(curve, dict) else None)
+                assert (e.trends or [])[-1] == features.trends[name]
                 assert e.ice == [
                     Ice(ice.seq, ice.grid, listed(ice.effect)) for ice in features.ice[name]
                 ]

@@ -79,6 +79,8 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
         (e.method, e.feature, e.seq): (e.value, e.std_error) for e in published
     }
     errors = {(e.feature, e.seq): e.effect_std_error for e in published if e.method == "ipdp"}
+    trends = {(e.feature, e.seq): e.trends for e in published if e.method == "ipdp"}
+    assert all(e.trends is None for e in published if e.method != "ipdp")
     model, features = config.make_model(), list(config.features)
     players = AS_ONE[kind] if grouped else features
 
@@ -107,7 +109,9 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
                 assert values[method, feature, seq] == expected
                 compared += 1
         curve_errors: Any = pdp.curve_errors
-        for feature in pdp.increments:
+        assert pdp.trends.keys() == pdp.increments.keys()
+        for feature in pdp.trends:
+            assert trends[feature, seq] == [pdp.trends[feature]]
             assert errors[feature, seq] == [*map(known, curve_errors[feature])]
         model.learn_one(copy.deepcopy(x), y)
     assert compared == len(values) > 0

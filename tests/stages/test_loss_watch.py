@@ -38,7 +38,7 @@ def test_a_jump_of_the_loss_is_a_change_without_a_feature() -> None:
     assert change.ts == change.seq
     assert change.before == pytest.approx(1.0, abs=0.1)
     assert (change.value, change.std_error) == (None, None)
-    assert change.detail.startswith("the loss rose from ")
+    assert change.detail.startswith("the loss seems to have risen from ")
 
 
 def test_changes_of_the_loss_are_those_of_a_plain_adwin() -> None:

@@ -116,6 +116,8 @@ class PublishedCollector(Collector):
             losses.append(record.loss)
 
     def _see_change(self, record: Change) -> None:
+        if record.is_follow_up:
+            return
         feature = record.feature or ""
         key = (
             self._role,

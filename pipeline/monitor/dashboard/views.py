@@ -34,7 +34,7 @@ OVERVIEW_S = 1.0
 
 _BRIEF = (
     *("id", "kind", "seq", "feature", "method", "before", "after", "direction", "after_seq"),
-    *("incident", "detail"),
+    *("incident", "detail", "signal", "status"),
 )
 """Fields of a change in the page's list."""
 

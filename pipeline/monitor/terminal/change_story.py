@@ -15,7 +15,15 @@ from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Watched
 from fluxplain.schemas.record import Label, Value
-from fluxplain.schemas.wording import compared, in_short, measured, number, plural, printable
+from fluxplain.schemas.wording import (
+    STATUS,
+    compared,
+    in_short,
+    measured,
+    number,
+    plural,
+    printable,
+)
 
 MEANING: dict[Watched, str] = {
     **{name: f"{each.meaning}, in units of the {each.unit}" for name, each in METHODS.items()},
@@ -75,6 +83,8 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
     facts.add_row("when", f"{printable(change.stream)} seq {change.seq:,}{_time(change)}")
     if change.kind != "drift":
         facts.add_row("what", f"{change.kind}: {NOTICES[change.kind]}")
+    if change.status is not None and change.status_seq is not None:
+        facts.add_row("status", f"{STATUS[change.status]}, as of seq {change.status_seq:,}")
     _add_measures(facts, change)
     if change.rank_before is not None and change.rank_after is not None:
         of = "" if change.ranked is None else f" of {change.ranked}"
@@ -140,7 +150,8 @@ def _add_measures(facts: Table, change: Change) -> None:
         facts.add_row("before", texts[0])
     if after is not None:
         things = "explanations" if change.signal == "value" else "observations"
-        last = "" if change.window is None else f"  (mean of the last {change.window:,} {things})"
+        which = "" if change.is_follow_up else "the last "
+        last = "" if change.window is None else f"  (mean of {which}{change.window:,} {things})"
         facts.add_row("after", texts[1] + last)
     if before is not None and after is not None:
         verb = change.direction or ("rose" if after > before else "fell")

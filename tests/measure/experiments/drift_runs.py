@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from fluxplain.explain.losses import cross_entropy
 from fluxplain.forest.conversion import as_arrays
+from fluxplain.schemas.change import Signal
 from fluxplain.schemas.methods import Watched
+from tests.kit.changes import shifts_at
 from tests.kit.support import outputs_of
 from tests.measure.experiments import drift_streams as streams
 
@@ -35,7 +37,7 @@ class Variant(NamedTuple):
     """A detector, the signal that it watches, and the smallest change that is published."""
 
     title: str
-    signal: Literal["increment", "value"]
+    signal: Signal
     detector: str
     parameters: dict[str, Any]
     min_effect: float
@@ -48,13 +50,11 @@ class Variant(NamedTuple):
         found: dict[str, list[int]] = {feature: [] for feature in features}
         for t, numbers in enumerate(zip(*features.values(), strict=True)):
             for (feature, watch), number in zip(watches.items(), numbers, strict=True):
-                shift = watch.update(t, float(number), None)
-                if shift is None:
-                    continue
-                change = watch.change(shift, stream="", seq=t, ts=None, method="loss")
                 others = sum(abs(each.mean) for each in watches.values() if each is not watch)
-                if gates[feature].passed(change, others) is not None:
-                    found[feature].append(t)
+                for shift in shifts_at(watch, t, float(number)):
+                    change = watch.change(shift, stream="", seq=t, ts=None, method="loss")
+                    if gates[feature].passed(change, others) is not None:
+                        found[feature].append(t)
         return found
 
 

@@ -21,6 +21,7 @@ from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import evaluator_for
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, explain_together
 from fluxplain.explain.losses import cross_entropy, zero_one
+from tests.kit.changes import shifts_at
 from tests.kit.support import outputs_of
 from tests.measure.experiments import drift_streams as streams
 from tests.measure.experiments.experiment import Report, Results, seeded
@@ -69,7 +70,7 @@ def explain(
         for name, each in (("iPDP", pdp), ("iPFI", pfi)):
             watched |= {f"{name} {f}": v for f, v in each.increments.items()}
         for name, number in watched.items():
-            if watches[name].update(t, number, None) and t >= drift:
+            if shifts_at(watches[name], t, number) and t >= drift:
                 noticed.setdefault(name, t - drift)
         if t in (drift - 1, records - 1):
             for f in FEATURES:

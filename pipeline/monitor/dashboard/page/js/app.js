@@ -63,6 +63,7 @@ function receive(news) {
     return;
   }
   fresh.push(...takeNews(news));
+  if (news.changes.some((change) => change.id === view.change)) drawStory({ again: true });
   if (!isDrawn) return;
   isDrawn = false;
   requestAnimationFrame(() => {

@@ -1,7 +1,7 @@
 // The list of changes, grouped by incident.
 
 import { $, h, setText } from "./dom.js";
-import { METHOD_NAMES, count, number, plural, titleOf } from "./format.js";
+import { METHOD_NAMES, STATUS, count, number, plural, titleOf } from "./format.js";
 import { data, incidents, view } from "./store.js";
 
 const SHOWN = 100;
@@ -19,7 +19,7 @@ export function drawChanges(fresh = []) {
   const total = data.numbers.change_count;
   setText($("changes-count"), total ? `${plural(total, "change")}, latest first` : "");
   const groups = incidents();
-  const key = JSON.stringify([...data.changes.keys(), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
+  const key = JSON.stringify([[...data.changes.values()].map(({ id, status }) => [id, status]), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
   if (key === drawn) return;
   drawn = key;
   const focused = document.activeElement?.closest("#change-list button")?.dataset.id;
@@ -54,7 +54,8 @@ export function entry(change, news = new Set()) {
     h("span", { class: "seq" }, count(change.seq)),
     h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, { rose: "▲", fell: "▼" }[change.direction] ?? "●"),
     h("span", { class: "what" }, change.kind === "drift" ? h("b", {}, change.feature ?? "loss") : h("b", {}, titleOf(change)),
-      change.feature && change.kind === "drift" ? h("span", { class: "muted" }, ` ${METHOD_NAMES[change.method]}`) : null,
+      change.feature && change.kind === "drift" ? h("span", { class: "muted" }, ` ${METHOD_NAMES[change.method]}${change.signal === "trend" ? ", reversed" : ""}`) : null,
+      change.status in STATUS && change.status !== "confirmed" ? h("span", { class: "muted" }, ` (${STATUS[change.status]})`) : null,
       h("span", { class: "sr-only" }, ` ${change.direction ?? ""} `)),
     h("span", { class: "fromto" }, change.after === null ? "" : `${number(change.before, scale)} → ${number(change.after, scale)}`),
   );

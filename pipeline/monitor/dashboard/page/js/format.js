@@ -42,9 +42,18 @@ const NOTICES = {
   "model": "Model: one took over or was withdrawn",
 };
 
+/** Status of a change → words. */
+export const STATUS = {
+  noticed: "not confirmed yet",
+  confirmed: "confirmed",
+  transient: "did not last",
+  reverted: "undone by a further change",
+};
+
 export function titleOf(change) {
   const verb = change.direction ?? "changed";
   if (change.kind !== "drift") return NOTICES[change.kind];
+  if (change.signal === "trend") return `The effect of ${change.feature} reversed`;
   if (change.method === "loss") return `The loss ${verb}`;
   return `${METHOD_NAMES[change.method]} of ${change.feature} ${verb}`;
 }

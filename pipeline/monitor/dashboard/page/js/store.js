@@ -57,7 +57,10 @@ export function takeNews(news) {
     if (view.range !== "zoom") append(data.closer.get(name), each);
   }
   const fresh = news.changes.filter((change) => !data.changes.has(change.id));
-  for (const change of fresh) data.changes.set(change.id, change);
+  for (const change of news.changes) {
+    data.changes.set(change.id, change);
+    data.stories.delete(change.id); // the second record of a change
+  }
   if (data.changes.size > MOST_CHANGES) {
     const newest = [...data.changes.values()].sort((a, b) => b.seq - a.seq).slice(0, MOST_CHANGES);
     data.changes = new Map(newest.map((change) => [change.id, change]));

@@ -1,7 +1,7 @@
 // One change: before and after, confidence, timing, related changes, and the curves.
 
 import { $, h, svg } from "./dom.js";
-import { METHOD_NAMES, count, number, plural, signed, titleOf } from "./format.js";
+import { METHOD_NAMES, STATUS, count, number, plural, signed, titleOf } from "./format.js";
 import { chart, colors } from "./charts.js";
 import { data, ordered, view } from "./store.js";
 import { curveOption, isCategorical } from "./curves.js";
@@ -121,13 +121,13 @@ function beforeAfter(story) {
   );
 }
 
-function legend({ curve_before: before, curve_after: after, feature }) {
+function legend({ curve_before: before, curve_after: after, after_seq: began, feature }) {
   const key = h("span", { class: "key", "aria-hidden": "true" });
   key.style.borderColor = styleOf(feature)?.color ?? colors().accent;
   return h(
     "ul", { class: isCategorical(feature, after) ? "legend points" : "legend" },
     h("li", {}, h("span", { class: "key before", "aria-hidden": "true" }), `at record ${count(before.seq)}`),
-    h("li", {}, key, `at record ${count(after.seq)}`),
+    h("li", {}, key, `of records ${count(began)} to ${count(after.seq)} alone`),
   );
 }
 
@@ -143,6 +143,7 @@ function facts(story) {
     add("Rank", `${story.rank_before} → ${story.rank_after} of ${story.ranked}`);
   }
   if (story.after_seq !== null) add("Began", `near record ${count(story.after_seq)}`, earlier(story));
+  if (story.status in STATUS) add("Status", STATUS[story.status], known(story));
   add(story.kind === "drift" ? "Detected" : "Seen", `at record ${count(story.seq)}`);
   if (story.loss_before !== null && story.loss_after !== null) {
     const scale = Math.max(story.loss_before, story.loss_after);
@@ -155,6 +156,11 @@ function facts(story) {
   if (story.ts !== null) add("Time", String(story.ts));
   return h("dl", { class: "facts" }, ...rows);
 }
+
+const known = ({ status_seq: seq, lasted, learning }) => h("small", {},
+  `, as of record ${count(seq)}`,
+  lasted === null ? "" : `; it lasted about ${plural(lasted, "record")}`,
+  learning ? "; the model was still learning" : "");
 
 const earlier = ({ seq, after_seq: began, delay_bound: bound }) =>
   h("small", {}, `, ${plural(seq - began, "record")} earlier${bound === null ? "" : ` (at most ${count(bound)})`}`);
