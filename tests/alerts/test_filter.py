@@ -54,6 +54,14 @@ def sent(alerts: AlertFilter, change: Change, at_s: float) -> bool:
         (replace(change("a", 1), effect_size=0.75), {"min_effect": 0.75}, ALERT),
         (replace(change("a", 1), effect_size=0.75), {"min_effect": 0.76}, "min_effect"),
         (replace(change("a", 1), effect_size=None), {"min_effect": 1.0}, ALERT),
+        (replace(change("a", 1), status="noticed"), {}, ALERT),
+        (replace(change("a", 1), status="noticed"), {"statuses": ["confirmed"]}, "status"),
+        (replace(change("a", 1), status="confirmed"), {}, "status"),
+        (replace(change("a", 1), status="confirmed"), {"statuses": ["confirmed"]}, ALERT),
+        (replace(change("a", 1), status="transient"), {}, "unknown"),
+        (replace(change("a", 1), learning=True), {}, "learning"),
+        (replace(change("a", 1), learning=True), {"learning": True}, ALERT),
+        (notice("gap"), {"statuses": ["confirmed"]}, ALERT),
     ],
 )
 def test_each_setting_excludes_what_it_names(
@@ -148,3 +156,15 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sent(alerts, change(f"f{seq}", seq), 0.0)
     assert alerts.objection(change("f99", 99), 0.0) == "repeated"
     assert alerts.objection(change("f0", 0), 0.0) is ALERT  # forgotten
+
+
+def test_those_who_were_told_of_a_change_are_told_once_that_it_did_not_last() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=1_000.0, min_effect=0.2))
+    noticed = replace(change("a", 1), status="noticed", effect_size=0.3)
+    second = replace(noticed, status="transient", effect_size=0.01)
+    assert sent(alerts, noticed, 0.0)
+    assert sent(alerts, second, 1.0), "whatever is left, and within the quiet time"
+    assert not sent(alerts, second, 2.0)
+    other = replace(change("a", 2), status="noticed", effect_size=0.3)
+    assert not sent(alerts, other, 3.0)
+    assert alerts.objection(replace(other, status="reverted"), 4.0) == "unknown"

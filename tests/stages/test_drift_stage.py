@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from river.drift import ADWIN
 
 from fluxplain.config import Config
+from fluxplain.kafka.ownership.lives import Life
 from fluxplain.schemas import Change, Explanation, Record
 from fluxplain.schemas.methods import Method
 from fluxplain.stages import DriftStage
@@ -113,6 +114,59 @@ def test_increments_give_the_same_changes_however_often_they_are_emitted(
     rest: dict[str, Any] = {"ts": None, "value": None, "incident": None}
     found = [replace(c, **rest) for c in changes(explanations(values, lengths))]
     assert found == [replace(c, **rest) for c in changes(explanations(values))]
+
+
+GLR = {"detector": "glr", "params": {}, "delta": None, "grace_period": None, "follow_up": 200}
+
+
+def test_a_change_has_a_second_record_however_often_explanations_are_emitted() -> None:
+    values = increments(900)
+    noticed, confirmed = changes(explanations(values), **GLR)
+    assert [noticed.status, confirmed.status] == ["noticed", "confirmed"]
+    assert noticed.id == confirmed.id
+    assert confirmed.status_seq == noticed.seq + 200
+    assert confirmed.after == pytest.approx(1.0, abs=0.05)
+    assert confirmed.detail.startswith("confirmed: iPFI of a rose from ")
+    rest: dict[str, Any] = {"ts": None, "value": None, "incident": None}
+    grouped = [replace(c, **rest) for c in changes(explanations(values, 7), **GLR)]
+    assert grouped == [replace(c, **rest) for c in (noticed, confirmed)]
+
+
+def with_trends(values: list[float]) -> list[Explanation]:
+    """Return explanations by iPDP whose importance stays the same, with these trends."""
+    rng = random.Random(2)
+    steady = [1.0 + rng.gauss(0.0, 0.1) for _ in values]
+    return [
+        replace(e, method="ipdp", trends=[values[t] for t in e.seqs]) for e in explanations(steady)
+    ]
+
+
+def test_an_effect_that_reverses_is_a_change() -> None:
+    trends = [1.0 - 2.0 * value for value in increments(900)]
+    noticed, confirmed = changes(with_trends(trends), **GLR)
+    assert (noticed.signal, noticed.method, noticed.feature) == ("trend", "ipdp", "a")
+    assert noticed.before == pytest.approx(1.0, abs=0.1)
+    assert confirmed.after == pytest.approx(-1.0, abs=0.1)
+    assert "the effect of a has reversed" in confirmed.detail
+    assert (noticed.rank_after, confirmed.status) == (None, "confirmed")
+
+
+def test_a_trend_that_keeps_its_sign_is_none() -> None:
+    assert changes(with_trends([2.0 - value for value in increments(900)]), **GLR) == []
+
+
+def test_changes_of_trend_and_importance_at_one_seq_have_ids_of_their_own() -> None:
+    trends = [1.0 - 2.0 * value for value in increments(900)]
+    records = [
+        replace(e, increments=[2.0 - trends[t] for t in e.seqs]) for e in with_trends(trends)
+    ]
+    found = changes(records, **GLR)
+    noticed = [c for c in found if c.status == "noticed"]
+    assert {c.signal for c in noticed} == {"increment", "trend"}
+    assert len({c.seq for c in noticed}) == 1
+    for each in (found, [Life(settings=2).of(c, "model") for c in found]):
+        assert len({c.event_id for c in each}) == 4
+        assert len({c.id for c in each}) == 2
 
 
 def test_the_signal_may_be_the_smoothed_value() -> None:

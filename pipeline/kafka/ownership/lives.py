@@ -39,7 +39,8 @@ class Life:
             return record
         if isinstance(record, Change):
             place = record.stream, record.kind, record.feature, record.method, record.seq
-            return replace(record, id=change_id(*place, incarnation), incarnation=incarnation)
+            id_ = change_id(*place, incarnation, record.signal)
+            return replace(record, id=id_, incarnation=incarnation)
         return replace(record, incarnation=incarnation)  # type: ignore[call-arg]
 
 
