@@ -11,6 +11,7 @@ from cloudevents.core.formats.json import JSONFormat
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import load_config
 from fluxplain.kafka.producer import RecordProducer
+from fluxplain.schemas import Change
 from tests.kit.kafka_pipeline import Groups, KafkaPipeline, Start, assert_same, reference
 from tests.kit.settings import SENSITIVE_DRIFT, SETTINGS, Configure
 from tests.kit.streams import observations, with_hostile
@@ -67,7 +68,7 @@ def assert_event(pipeline: KafkaPipeline, change: tuple[Any, ...]) -> None:
     [value], [headers] = pipeline.published[change], pipeline.headers[change]
     event = from_kafka(KafkaMessage(dict(headers), None, value), JSONFormat())
     _, stream, kind, feature, *_ = change
-    assert event.get_id() == orjson.loads(value)["id"]
+    assert event.get_id() == Change.decode(value).event_id
     assert event.get_source() == stream
     assert event.get_type() == f"fluxplain.change.{kind}"
     assert event.get_subject() == feature

@@ -46,7 +46,10 @@ Headers = dict[tuple[Any, ...], set[tuple[tuple[str, bytes], ...]]]
 IDENTITY = {
     "predictions": ("stream", "incarnation", "seq"),
     "explanations": ("stream", "feature", "method", "alpha", "incarnation", "seq"),
-    "changes": ("stream", "kind", "feature", "method", "incarnation", "seq"),
+    "changes": (
+        *("stream", "kind", "feature", "method", "signal", "status"),
+        *("incarnation", "seq"),
+    ),
     "dead-letters": ("topic", "partition", "offset", "key", "incarnation"),
 }
 """Topic → the fields that a consumer drops repeated records by."""

@@ -116,7 +116,13 @@ def test_increments_give_the_same_changes_however_often_they_are_emitted(
     assert found == [replace(c, **rest) for c in changes(explanations(values))]
 
 
-GLR = {"detector": "glr", "params": {}, "delta": None, "grace_period": None, "follow_up": 200}
+GLR: dict[str, Any] = {
+    "detector": "glr",
+    "params": {},
+    "delta": None,
+    "grace_period": None,
+    "follow_up": 200,
+}
 
 
 def test_a_change_has_a_second_record_however_often_explanations_are_emitted() -> None:
@@ -164,7 +170,8 @@ def test_changes_of_trend_and_importance_at_one_seq_have_ids_of_their_own() -> N
     noticed = [c for c in found if c.status == "noticed"]
     assert {c.signal for c in noticed} == {"increment", "trend"}
     assert len({c.seq for c in noticed}) == 1
-    for each in (found, [Life(settings=2).of(c, "model") for c in found]):
+    later = kit.of_kind([Life(settings=2).of(c, "model") for c in found], Change)
+    for each in (found, later):
         assert len({c.event_id for c in each}) == 4
         assert len({c.id for c in each}) == 2
 
