@@ -5,6 +5,7 @@ On a real Kafka only: the embedded broker cannot be asked to delete records.
 
 import signal
 
+import orjson
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -19,6 +20,7 @@ from fluxplain.stages import Message
 from tests.kit.kafka_pipeline import (
     Start,
     assert_same,
+    identity,
     of_incarnation,
     reference,
     reference_of,
@@ -56,7 +58,7 @@ def test_without_checkpoints_and_beginning_it_starts_cold_and_says_so(start: Sta
     assert number != FIRST_INCARNATION
     of_now = of_incarnation(again.published, number)
     assert_same(of_incarnation(again.published, FIRST_INCARNATION), reference(config, values[:100]))
-    of_now.pop(("changes", change["stream"], "cold-start", None, None, number, 60))
+    of_now.pop(identity("changes", orjson.dumps(change)))
     life = Life(cold_start=int(number))
     assert_same(of_now, reference(config, values, begin=60, life=life))
 
