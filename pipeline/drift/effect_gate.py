@@ -15,10 +15,8 @@ SURE = 2.0
 class EffectGate:
     """Leaves out the small changes of one stream; the next one begins where they began.
 
-    A change of a trend counts only if its sign changes.
-
     So the level before a change is that after the last change that was published, and small steps
-    add up.
+    add up. A change of a trend counts only if its sign changes.
 
     Examples
     --------
