@@ -67,7 +67,8 @@ class Explanation(Record):
         the output.
     std_error
         Standard error of the value, also for observations that depend on each other: twice of it
-        covers the expectation in about 95 % of cases. None while too little is known.
+        covers the expectation in about 95 % of cases. None while too little is known, for iSAGE
+        with a single inner sample, and for a curve whose grid moves by about its own range.
     seqs, increments
         The observations since the previous explanation and the contribution of each: loss
         difference (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They

@@ -67,13 +67,14 @@ class SAGESettings(Section):
     separate one for each feature (`"product"`), or by values that fit the other features
     (`"observational"`)."""
     reservoir_size: Size = 100
-    """Past observations to keep as sources of replacements."""
+    """Past observations to keep as sources of replacements. Where records resemble the ones before,
+    up to four times as many wait to enter."""
     warm_up: Size | None = None
     """Observations before the first explanation; by default, and at most, `reservoir_size`."""
     inner_samples: InnerSamples = 5
-    """Draws for each record; a single one biases iSAGE, several only with losses other than
-    `cross_entropy`, `brier` and `squared_error`. `"all"` uses the whole reservoir, for the imputer
-    `"interventional"` only."""
+    """Draws for each record. A single one biases iSAGE and leaves its errors unknown; several bias
+    it only with losses other than `cross_entropy`, `brier` and `squared_error`. `"all"` uses the
+    whole reservoir, for the imputer `"interventional"` only."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -110,9 +111,10 @@ class PDPSettings(Section):
 
     grid: GridKind = "quantile-range"
     """Evaluation points of a numeric feature: evenly spaced from the 5 % to the 95 % quantile of
-    recent values (`"quantile-range"`) or from the smallest to the largest of the last values
-    (`"range"`); or the quantiles themselves, at levels from 5 % to 95 % (`"quantiles"`). Those of a
-    categorical feature are the categories in its store."""
+    recent values, wider where they resemble the ones before (`"quantile-range"`), or from the
+    smallest to the largest of the last values (`"range"`); or the quantiles themselves, at levels
+    from 5 % to 95 % (`"quantiles"`). Those of a categorical feature are the categories in its
+    store."""
     grid_size: Annotated[int, Field(ge=2, le=1000)] = 10
     """Number of evaluation points of a numeric feature; with `pairs` at most 100."""
     storage: StorageKind = "frequency"

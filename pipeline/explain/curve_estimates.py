@@ -45,7 +45,7 @@ class CurveEstimates:
         self.reach = reach
         self.debias = debias
         self.n = np.zeros(count, dtype=np.intp)
-        self._kept = np.zeros((count, 5))
+        self._kept = np.zeros((count, 6))
         self._followed = np.zeros((count, COLUMNS))
 
     @property
@@ -71,7 +71,7 @@ class CurveEstimates:
         if not self.n[curve]:
             return math.inf
         n, squares = self.n.item(curve), self._squares(curve)
-        return standard_error(self._followed[curve], n, self.alpha, self.reach, squares)
+        return standard_error(self._followed[curve], n, self.alpha, self.reach, squares, 0.0)
 
     def _squares(self, curve: int) -> float:
         """Return the sum of the squares of the observations' weights in a curve."""

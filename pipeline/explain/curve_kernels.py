@@ -119,9 +119,10 @@ def contrast(trends: Floats) -> float:
 INCREMENT, TREND = range(2)
 """Rows of the contributions of ICE curves: their importances, and their trends."""
 
-WEIGHT, SQUARES, VALUE, PROJECTION, VARIANCE = range(5)
+WEIGHT, SQUARES, VALUE, PROJECTION, VARIANCE, MOTION = range(6)
 """Columns of a curve's state: the sum of its smoothing's weights and of their squares, its
-importance, and the exponential mean of its projections with its variance."""
+importance, the exponential mean of its projections with its variance, and the variance of the
+middle of its evaluation points."""
 
 
 @compiled
@@ -136,7 +137,7 @@ def keep(  # noqa: PLR0917  compiled functions take numbers
 ) -> None:
     """Move the state of a curve by its importance and the n-th projection of an ICE curve.
 
-    ``kept`` has the shape (5,), ``followed`` the shape (6,), for the standard error. The mean of
+    ``kept`` has the shape (6,), as ``followed``, for the standard error. The mean of
     the projections is debiased always.
     """
     kept[WEIGHT], kept[SQUARES] = advanced(kept[WEIGHT], kept[SQUARES], alpha)
@@ -195,7 +196,7 @@ def point_errors(followed: Floats, n: Places, squares: Floats, alpha: float, rea
     """
     errors = np.empty(followed.shape[0])
     for k in range(followed.shape[0]):
-        errors[k] = standard_error(followed[k], n[k], alpha, reach, squares[k])
+        errors[k] = standard_error(followed[k], n[k], alpha, reach, squares[k], 0.0)
     return errors
 
 
@@ -224,7 +225,7 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
     output is larger than ``largest``; if not, nothing has changed.
 
     ``shown`` has the classes of each curve that count, then -1. What moves are ``grid`` (curves,
-    points), ``effects`` (curves, points, classes), ``kept`` (curves, 5), ``followed`` (curves, 6),
+    points), ``effects`` (curves, points, classes), ``kept`` and ``followed`` (curves, 6),
     and ``n``, how often each has moved; and ``followed_points`` (curves, points, classes, 6), for
     the standard errors of the effects, unless there are 0 curves in it. ``found``, shape (2,
     moving), takes the importance and the trend of each ICE curve.
@@ -252,6 +253,9 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
             per_class[3, m] = trend(own, factors)
             m += 1
         n[curve] += 1
+        # without debiasing the mean starts at 0, far from the points
+        motion = (1.0 - w) * mean_of(gaps) ** 2 if debias else 0.0
+        kept[curve, MOTION] += rates(reach, n[curve])[1] * (motion - kept[curve, MOTION])
         if followed_points.shape[0] > 0:
             for c in range(classes):
                 follow_points(

@@ -35,6 +35,12 @@ LEAST_FREEDOM = 2.0
 COST = 1.83
 """How many spans of numbers a degree of freedom takes where two spans are combined; else one."""
 
+SKEW = 10.0
+"""How many times the lags that matter, as a share of the span, lower the degrees of freedom.
+
+A mean of a few independent numbers' worth of losses is itself skewed. Chosen by coverage.
+"""
+
 
 @compiled
 def rate(alpha: float, n: int) -> float:
@@ -83,11 +89,14 @@ def student(freedom: float) -> float:
 
 
 @compiled
-def standard_error(kept: Floats, n: int, alpha: float, reach: int, squares: float) -> float:
+def standard_error(  # noqa: PLR0917  compiled functions take numbers
+    kept: Floats, n: int, alpha: float, reach: int, squares: float, skew: float
+) -> float:
     """Return the standard error of a mean of n numbers; infinite if too few are known.
 
     ``squares`` is the sum of the squares of the numbers' weights in the mean. The error is so large
     that twice of it covers the expectation in about 95 % of cases, though it is an estimate itself.
+    ``skew`` is 0, or :data:`SKEW` for numbers whose distribution is as skewed as that of losses.
     """
     if n < 2:
         return math.inf
@@ -98,6 +107,8 @@ def standard_error(kept: Floats, n: int, alpha: float, reach: int, squares: floa
     freedom = known / (COST * span if is_long else span)
     if freedom < LEAST_FREEDOM:
         return math.inf
+    if kept[OWN] > 0.0:
+        freedom /= 1.0 + skew * max(kept[PRODUCT], 0.0) / kept[OWN] / span
     total = kept[OWN] + 2.0 * kept[PRODUCT]
     if is_long:
         total = 2.0 * total - (kept[OWN] + 2.0 * kept[HALF_PRODUCT])

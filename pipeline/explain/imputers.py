@@ -12,7 +12,7 @@ from fluxplain.explain.method import Given, ImportanceMethod
 from fluxplain.explain.parameter_checks import ALL, check_size, check_warm_up
 from fluxplain.explain.players import Players
 from fluxplain.explain.randoms import below
-from fluxplain.explain.storage import GeometricReservoir, Reservoir, make_reservoir
+from fluxplain.explain.storage import Delay, GeometricReservoir, Reservoir, make_reservoir
 
 if TYPE_CHECKING:
     from fluxplain.explain.storage import TreeStorage
@@ -46,6 +46,7 @@ class Replacement(ImportanceMethod):
     ) -> None:
         self.players = players
         self.reservoir = reservoir
+        self.delay = Delay(players.features, reservoir.size)
         self.imputer = _check_imputer(imputer, inner_samples)
         self.warm_up = check_warm_up(warm_up, reservoir.size)
         self.inner_samples = inner_samples
@@ -77,7 +78,7 @@ class Replacement(ImportanceMethod):
         )
 
     @property
-    def reach(self) -> int:
+    def reach(self) -> int | None:
         """Twice the size of the reservoir, which is the mean age of its observations."""
         return 2 * self.reservoir.size
 
@@ -91,10 +92,12 @@ class Replacement(ImportanceMethod):
         return None if len(stored) < self.warm_up else stored
 
     def store(self, observed: Observed) -> None:
-        """Keep the observation as a source of replacements."""
-        if self.conditional is not None:
-            self.conditional.update(observed.x)
-        self.reservoir.update(observed)
+        """Keep the observation as a source of replacements, once later ones do not resemble it."""
+        for x in self.delay.through(observed):
+            if self.conditional is not None:
+                self.conditional.update(x)
+            is_new = x is observed.x
+            self.reservoir.update(observed if is_new else observed.encoding.observe(x))
 
     def take_over(self, before: Sequence[Self]) -> None:
         """Take over the samples of another method; all have drawn the same ones."""

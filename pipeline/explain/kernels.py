@@ -345,16 +345,20 @@ def offer(  # noqa: PLR0917  arrays
     entered: Places,
     counts: Places,
     oldest: Places,
+    extremes: Floats,
 ) -> None:
     """Store the newest value of each feature, replacing another one once the storage is full.
 
     ``ordered`` and ``kept`` are the stored values in increasing order and in slots, ``entered``
     when they came, shape (features, size), and ``counts`` how many; the first ones fill the slots
     in order. ``slots`` are where the new ones go, -1 for one that does not enter, and ``seen`` is
-    now. ``oldest`` are the next slots in turn.
+    now. ``oldest`` are the next slots in turn. ``extremes``, shape (features, 2), are the smallest
+    and the largest value of all.
     """
     size = ordered.shape[1]
     for i in range(values.shape[0]):
+        extremes[i, 0] = min(extremes[i, 0], values[i])
+        extremes[i, 1] = max(extremes[i, 1], values[i])
         slot, n = slots[i], counts[i]
         if slot < 0:
             continue
@@ -400,15 +404,44 @@ def quantiles(ordered: Floats, counts: Places, levels: Floats, points: Floats) -
 
 
 @compiled
-def quantile_ranges(
-    ordered: Floats, counts: Places, low: float, high: float, points: Floats
+def widening(correlations: float, noise: float, span: int) -> float:
+    """Return the standard deviation of values over that of ``span`` neighbours, at most 2.
+
+    ``correlations`` is the sum of the autocorrelations, over lags of about the span, and ``noise``
+    what that of independent values hardly exceeds. The autocorrelations are taken to fall
+    exponentially: by ``exp(-x)`` within the span.
+    """
+    if correlations < noise:
+        return 1.0
+    x = max(span / correlations - 1.0, 1e-3)
+    among = 2.0 * (x - 1.0 + math.exp(-x)) / (x * x)
+    return 1.0 / math.sqrt(max(1.0 - among, 0.25))
+
+
+@compiled
+def quantile_ranges(  # noqa: PLR0917  compiled functions take arrays
+    ordered: Floats,
+    counts: Places,
+    low: float,
+    high: float,
+    correlations: Floats,
+    noise: float,
+    span: int,
+    extremes: Floats,
+    points: Floats,
 ) -> None:
-    """Fill in equidistant points between two of each feature's quantiles, if it has any value."""
+    """Fill in equidistant points between two of each feature's quantiles, if it has any value.
+
+    Their range grows by the :func:`widening`, but not beyond the ``extremes``, shape (features, 2).
+    """
     n = points.shape[1]
     for i in range(points.shape[0]):
         if counts[i] > 0:
             first = quantile(ordered[i, : counts[i]], low)
-            step = (quantile(ordered[i, : counts[i]], high) - first) / (n - 1)
+            last = quantile(ordered[i, : counts[i]], high)
+            more = 0.5 * (widening(correlations[i], noise, span) - 1.0) * (last - first)
+            first = max(first - more, extremes[i, 0])
+            step = (min(last + more, extremes[i, 1]) - first) / (n - 1)
             for k in range(n):
                 points[i, k] = k * step + first
 

@@ -82,8 +82,11 @@ class Method(ABC):
 
     @property
     @abstractmethod
-    def reach(self) -> int:
-        """Observations over which answers depend on each other, as they share samples."""
+    def reach(self) -> int | None:
+        """Observations over which answers depend on each other, as they share samples.
+
+        None if they are biased by an unknown amount: then no standard error would hold.
+        """
 
     @abstractmethod
     def prepare(self, encoding: Encoding) -> None:

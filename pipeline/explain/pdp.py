@@ -154,9 +154,10 @@ class EffectExplainer(Explainer):
         Smoothing rate of effects and grid, in (0, 1].
     grid
         Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
-        95 % quantile of recent values; ``"range"``, equidistant from the smallest to the largest of
-        the last values; ``"quantiles"``, the quantiles themselves at equidistant levels from 5 % to
-        95 %, which may coincide. A categorical feature has the categories that are in its storage.
+        95 % quantile of recent values, wider where they resemble the ones before; ``"range"``,
+        equidistant from the smallest to the largest of the last values; ``"quantiles"``, the
+        quantiles themselves at equidistant levels from 5 % to 95 %, which may coincide. A
+        categorical feature has the categories that are in its storage.
     grid_size
         Points of a numeric feature's grid, at least 2.
     storage

@@ -1,5 +1,7 @@
 """Smoothed curves of numeric features: grid points are identified by rank, and smoothed too."""
 
+import math
+
 import numpy as np
 
 from fluxplain.evaluate.encoding import Floats, Places
@@ -8,6 +10,10 @@ from fluxplain.explain import curve_kernels
 from fluxplain.explain.curve import LARGEST, Grid, check_answers, check_size, shown_labels
 from fluxplain.explain.curve_estimates import CurveEstimates
 from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH
+
+MOST_MOTION = 0.25
+"""The variance of the middle of the evaluation points, as a share of that between the points, from
+which on the error of an importance is not known."""
 
 
 class RankCurves(CurveEstimates):
@@ -75,6 +81,17 @@ class RankCurves(CurveEstimates):
         ):
             check_answers(self._labels, answers)
         return found
+
+    def std_error(self, curve: int) -> float:
+        """Return the standard error of one curve's importance.
+
+        It is infinite, too, if the evaluation points move by about their own range: the importance
+        is that over a short time's range, which may be far from that of a longer time.
+        """
+        spread = float(curve_kernels.deviation(self._grid[curve]))
+        if self._kept[curve, curve_kernels.MOTION] > MOST_MOTION * spread * spread:
+            return math.inf
+        return super().std_error(curve)
 
     def grid(self, curve: int) -> Grid:
         """Return the smoothed grid points of one curve; none before its first update."""

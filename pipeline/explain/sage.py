@@ -53,7 +53,7 @@ class IncrementalSAGE(ImportanceExplainer):
     inner_samples
         Draws per observation that a restricted output is the mean of, m; ``"all"``, for
         ``"interventional"`` only, takes each stored observation once: the exact expectation over
-        the reservoir. 1 is biased with any loss.
+        the reservoir. 1 is biased with any loss, so that no standard error is known.
 
     References
     ----------
@@ -155,6 +155,11 @@ class SAGE(Replacement):
         """Return the method with the settings of its table."""
         return super().configured(given, alpha=given.alpha, **settings)
 
+    @property
+    def reach(self) -> int | None:
+        """Twice the size of the reservoir; None for a single draw, whose bias is not known."""
+        return None if self.inner_samples == 1 else super().reach
+
     def ask(self, observed: Observed) -> Question | None:
         """Return the inputs, level by level; None while warming up."""
         stored = self.stored(observed)
@@ -174,17 +179,19 @@ class SAGE(Replacement):
         """Return the variance of a restricted output, as a share of its draws' sample variance.
 
         The draws vary around the mean of the stored observations, and that around the expectation:
-        for the imputer ``"product"`` by less, if features interact. That of the leaves' samples
-        behind ``"observational"`` is not known.
+        by more if they resemble each other in time, as much as their features do on average; for
+        the imputer ``"product"`` by less, if features interact. That of the leaves' samples behind
+        ``"observational"`` is not known.
         """
         m = stored if self.inner_samples == ALL else int(self.inner_samples)
         if m == 1:
             return 0.0
         if self.conditional is not None:
             return 1.0 / m
+        of_mean = 1.0 + self.delay.correlation
         if self.inner_samples == ALL:
-            return 1.0 / stored
-        return 1.0 / m + 1.0 / max(stored - 1, 1)
+            return of_mean / stored
+        return 1.0 / m + of_mean / max(stored - 1, 1)
 
     def _levels(self, places: Places) -> Places:
         """Return the numbers of revealed players that require an evaluation."""

@@ -11,7 +11,7 @@ from fluxplain.evaluate import Output, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.explain import kernels
-from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH, standard_error
+from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH, SKEW, standard_error
 
 Alpha = float | Sequence[float]
 """One smoothing rate, or several."""
@@ -27,7 +27,8 @@ class ExponentialMeans:
 
     ``n`` counts the updates. ``values`` and ``variances`` have the shape (alphas, count). The rates
     are in (0, 1]; about ``2 / (N + 1)`` for a window of N updates. ``reach`` is how many updates
-    numbers may depend on each other; see :mod:`~fluxplain.explain.dependence`.
+    numbers may depend on each other; see :mod:`~fluxplain.explain.dependence`. It is None for
+    numbers with an unknown bias: then no standard error is known.
 
     References
     ----------
@@ -49,10 +50,11 @@ class ExponentialMeans:
         alphas: Sequence[float],
         *,
         debias: bool = True,
-        reach: int = DEFAULT_REACH,
+        reach: int | None = DEFAULT_REACH,
     ) -> None:
         self.alphas = check_alphas(alphas)
-        self.reach = reach
+        self.reach = DEFAULT_REACH if reach is None else reach
+        self._is_biased = reach is None
         self.debias = debias
         self.n = 0
         self._rates = np.array(self.alphas)
@@ -81,7 +83,7 @@ class ExponentialMeans:
 
     @property
     def std_errors(self) -> Floats:
-        """Standard errors of the estimates; infinite while too few numbers are known.
+        """Standard errors of the estimates; infinite if too few numbers are known, or biased.
 
         They hold for numbers that depend on each other; see :func:`standard_error`.
         """
@@ -91,11 +93,11 @@ class ExponentialMeans:
 
     def std_error(self, row: int, column: int) -> float:
         """Return one of the standard errors."""
-        if not self.n:
+        if not self.n or self._is_biased:
             return math.inf
         squares = self._squares.item(row, column) / self._weights.item(row, column) ** 2
         return standard_error(
-            self._followed[row, column], self.n, self.alphas[row], self.reach, squares
+            self._followed[row, column], self.n, self.alphas[row], self.reach, squares, SKEW
         )
 
 

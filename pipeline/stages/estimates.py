@@ -58,8 +58,9 @@ class FeatureState:
     """The estimates of one feature, group or pair of one stream.
 
     Each of the smoothing rates ``alphas`` smooths the same increments. ``reaches`` are how many
-    updates those of each method may depend on each other. ``categorical`` says whether the feature
-    is categorical, or each one of a pair; ``ice`` is the number of ICE curves to keep.
+    updates those of each method may depend on each other, None if they are biased by an unknown
+    amount. ``categorical`` says whether the feature is categorical, or each one of a pair; ``ice``
+    is the number of ICE curves to keep.
     ``chain`` holds the seqs taken, ``silent`` counts observations since the last explanation.
     """
 
@@ -69,7 +70,7 @@ class FeatureState:
         methods: Sequence[Method],
         alphas: Sequence[float],
         *,
-        reaches: Mapping[Method, int],
+        reaches: Mapping[Method, int | None],
         categorical: tuple[bool, ...],
         ice: int,
     ) -> None:
@@ -97,7 +98,7 @@ class FeatureState:
                 self.means.setdefault(method, self._new_means(method))
             elif not self.effects:
                 kinds = {self._name: self._categorical}
-                reach = self._reaches[method]
+                reach = cast(int, self._reaches[method])  # curves are not biased
                 self.effects = [Effects(kinds, alpha, reach=reach) for alpha in self._alphas]
                 self.ice = IceCurves(self._kept) if self._kept else None
 

@@ -33,8 +33,8 @@ def make_method(method: Method, config: Config, asked: Collection[str], rng_of: 
     return made
 
 
-def reach_of(method: Method, config: Config) -> int:
-    """Return over how many observations a method's answers depend on each other."""
+def reach_of(method: Method, config: Config) -> int | None:
+    """Return over how many observations a method's answers depend on each other; see the method."""
     return make_method(method, config, (), random.Random).reach
 
 

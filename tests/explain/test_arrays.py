@@ -277,7 +277,7 @@ def test_a_curve_of_numbers_moves_as_its_definition_says(
         assert curves.effects(0)[1].tolist() == [effect]
         assert curves.values.item() == importance
         assert curves.variances.item() == projections.variances.item()
-        assert curves.std_errors.item() == projections.std_errors.item()
+        assert curves._followed.tolist() == projections._followed[0].tolist()
 
 
 @PROPERTY

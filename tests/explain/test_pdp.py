@@ -362,7 +362,13 @@ def test_a_class_that_came_later_is_zero_in_earlier_ice_curves() -> None:
 @pytest.mark.parametrize("storage", ["frequency", "age-weighted"])
 def test_each_storage_gives_categories_and_quantiles_of_recent_values(storage: StorageKind) -> None:
     pdp = IncrementalPDP(
-        Linear({"a": 1.0}), ["a", "c"], grid_size=3, storage=storage, storage_size=20, seed=1
+        Linear({"a": 1.0}),
+        ["a", "c"],
+        grid="quantiles",
+        grid_size=3,
+        storage=storage,
+        storage_size=20,
+        seed=1,
     )
     for t in range(1000):
         pdp.explain_one({"a": t, "c": str(t // 250)})

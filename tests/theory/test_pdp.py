@@ -52,8 +52,8 @@ def evaluation_points(rows: list[Row]) -> Floats:
     points = []
     for row in rows:
         if len(recent) == STORED:
-            low, high = np.quantile(recent, [0.05, 0.95], method="median_unbiased").tolist()
-            points.append(np.linspace(low, high, 4))
+            levels = np.linspace(0.05, 0.95, 4)
+            points.append(np.quantile(recent, levels, method="median_unbiased"))
         recent.append(float(row["a"]))
     return np.array(points)
 
@@ -70,7 +70,13 @@ def test_theorem_3_3_where_the_model_is_linear_ipdp_is_the_pdp_at_the_smoothed_g
     """
     alpha = 0.02
     pdp = IncrementalPDP(
-        Scripted(product), ["a"], alpha=alpha, grid_size=4, storage_size=STORED, debias=debias
+        Scripted(product),
+        ["a"],
+        alpha=alpha,
+        grid="quantiles",
+        grid_size=4,
+        storage_size=STORED,
+        debias=debias,
     )
     rows = drifting(STORED + n)
     for row in rows:

@@ -8,6 +8,7 @@ out of (0, 1], raises ``ValueError``.
 
 from typing import TYPE_CHECKING
 
+from fluxplain.explain.storage.delay import Delay
 from fluxplain.explain.storage.recent import CategoryStorage, NumberStorage, RollingExtremes
 from fluxplain.explain.storage.reservoirs import (
     GeometricReservoir,
@@ -26,6 +27,7 @@ else:
 __all__ = [
     "CategoryStorage",
     "Codes",
+    "Delay",
     "GeometricReservoir",
     "NumberStorage",
     "Reservoir",

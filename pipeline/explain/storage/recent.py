@@ -1,5 +1,6 @@
 """Recent values of features: numbers with their quantiles, categories, and ranges."""
 
+import math
 import random
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import in_order
 from fluxplain.explain import kernels
 from fluxplain.explain.parameter_checks import check_probability, check_size
+from fluxplain.explain.storage.autocorrelation import Autocorrelations
 
 
 class NumberStorage:
@@ -52,6 +54,8 @@ class NumberStorage:
         self._entered = np.zeros((count, size), dtype=np.intp)
         self.counts = np.zeros(count, dtype=np.intp)
         self._oldest = np.zeros(count, dtype=np.intp)
+        self._extremes = np.repeat([[math.inf, -math.inf]], count, axis=0)
+        self._autocorrelations = Autocorrelations(count, round(size / entrance_probability))
 
     def update(self, values: Floats) -> None:
         """Offer a value of each feature, and take those that enter."""
@@ -73,7 +77,9 @@ class NumberStorage:
             self._entered,
             self.counts,
             self._oldest,
+            self._extremes,
         )
+        self._autocorrelations.update(values)
 
     def quantiles(self, levels: Floats) -> Floats:
         """Return the quantiles of levels in [0, 1], interpolated linearly.
@@ -85,16 +91,32 @@ class NumberStorage:
         return points
 
     def quantile_ranges(self, low: float, high: float, size: int) -> Floats:
-        """Return equidistant points from one quantile to another, shape (features, size)."""
-        points = np.zeros((len(self.counts), size))
-        kernels.quantile_ranges(self._ordered, self.counts, low, high, points)
+        """Return equidistant points from one quantile to another, shape (features, size).
+
+        Where values resemble the ones before, those of a short time have a smaller range than those
+        of a long one. The range is widened by what this takes from the standard deviation, at most
+        to the double, and not beyond any value seen.
+        """
+        points, known = np.zeros((len(self.counts), size)), self._autocorrelations
+        kernels.quantile_ranges(
+            self._ordered,
+            self.counts,
+            low,
+            high,
+            known.sums,
+            known.noise,
+            known.span,
+            self._extremes,
+            points,
+        )
         return points
 
     def take_over(self, place: int, other: "NumberStorage", theirs: int) -> None:
         """Take over the values of one feature."""
         self._rngs[place] = other._rngs[theirs]
-        for name in ("_ordered", "_kept", "_entered", "counts", "_oldest"):
+        for name in ("_ordered", "_kept", "_entered", "counts", "_oldest", "_extremes"):
             getattr(self, name)[place] = getattr(other, name)[theirs]
+        self._autocorrelations.take_over(place, other._autocorrelations, theirs)
         self._seen = other._seen
 
 

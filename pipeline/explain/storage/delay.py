@@ -1,0 +1,89 @@
+"""Keeps observations waiting until later ones no longer resemble them."""
+
+import zlib
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+
+from fluxplain.evaluate import Observation, Observed, Value
+from fluxplain.evaluate.encoding import EXACT, NUMBERS, Floats, columns_of
+from fluxplain.explain.storage.autocorrelation import Autocorrelations
+
+WAIT = 5.0
+"""How many times the sum of the autocorrelations an observation waits.
+
+Meanwhile an autocorrelation that falls exponentially falls below a hundredth.
+"""
+
+LONGEST = 4
+"""The longest wait, as a multiple of the span over which autocorrelations are summed."""
+
+
+class Delay:
+    """A queue of observations, as long as their features' values are correlated in time.
+
+    Where records resemble those before, a replacement from a recent record is nearly the value
+    itself, and importances would be too small: by half for values of which neighbours have the
+    correlation 0.99. Independent records do not wait.
+
+    ``span`` is how old the observations are for which this makes room. For each of the
+    ``features``, the sum of the autocorrelations over lags of about this span is estimated; the
+    largest decides how long observations wait. At most ``4 · span`` of them do.
+
+    The variance of a mean of stored observations, whose mean age is ``span``, is about
+    ``1 + correlation`` times that of as many independent ones.
+
+    Examples
+    --------
+    >>> import math
+    >>> from fluxplain.evaluate import Encoding
+    >>> delay, encoding = Delay(("a",), span=50), Encoding()
+    >>> rows = ({"a": math.sin(t / 500)} for t in range(1000))
+    >>> left = [x["a"] for row in rows for x in delay.through(encoding.observe(row))]
+    >>> len(left), len(delay)
+    (800, 200)
+    """
+
+    def __init__(self, features: tuple[str, ...], span: int) -> None:
+        self._features = features
+        self._autocorrelations = Autocorrelations(len(features), span)
+        self._waiting: deque[Observation] = deque()
+
+    def __len__(self) -> int:
+        """Return how many observations wait."""
+        return len(self._waiting)
+
+    @property
+    def correlation(self) -> float:
+        """The mean of the features' sums; 0 if none is more than noise."""
+        sums = self._autocorrelations.sums.tolist()
+        return sum(sums) / len(sums) if max(sums) >= self._autocorrelations.noise else 0.0
+
+    def through(self, observed: Observed) -> Iterator[Observation]:
+        """Take the next observation; yield those that need not wait any longer, oldest first."""
+        known = self._autocorrelations
+        known.update(self._values(observed))
+        largest = max(known.sums.tolist())
+        wait = 0 if largest < known.noise else min(LONGEST * known.span, int(WAIT * largest))
+        if not wait and not self._waiting:
+            yield observed.x
+            return
+        self._waiting.append(dict(observed.x))
+        while len(self._waiting) > wait:
+            yield self._waiting.popleft()
+
+    def _values(self, observed: Observed) -> Floats:
+        x, features, numbers, encoding = observed
+        if encoding.mark is NUMBERS:
+            own = features == self._features
+            return numbers if own else numbers[columns_of(features, self._features)]
+        # codes of categories may be others after a restart
+        return np.array([_number(x[feature]) for feature in self._features])
+
+
+def _number(value: Value) -> float:
+    """Return a number that is the same in every process; of a category an arbitrary one."""
+    if isinstance(value, int | float) and abs(value) < EXACT:
+        return float(value)
+    return zlib.crc32(str(value).encode(errors="surrogatepass")) / 2.0**32
