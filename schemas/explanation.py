@@ -84,7 +84,8 @@ class Explanation(Record):
     loss
         Mean loss of the model over the labelled ones of these observations; None without labels.
     grid, effect
-        iPDP: the curve. With more than two classes, the effect has one curve per class.
+        iPDP: the curve. With more than two classes, the effect has one curve per class. The points
+        of a numeric feature come and go: there are up to four times ``grid_size``.
     effect_std_error
         iPDP of one feature: standard error of the effect at each point, as that of the value. None
         where too little is known, and for pairs.

@@ -116,7 +116,8 @@ class PDPSettings(Section):
     from 5 % to 95 % (`"quantiles"`). Those of a categorical feature are the categories in its
     store."""
     grid_size: Annotated[int, Field(ge=2, le=1000)] = 10
-    """Number of evaluation points of a numeric feature; with `pairs` at most 100."""
+    """Evaluation points of a numeric feature for each record; with `pairs` at most 100. A curve has
+    up to four times as many points: those evaluated for recent records."""
     storage: StorageKind = "frequency"
     """Eviction policy of the value store: the oldest value (`"frequency"`), or a random one
     weighted by age (`"age-weighted"`). With the grid `"range"` only categorical features have a

@@ -26,7 +26,9 @@ class _Known(NamedTuple):
 class CurveHistory:
     """The iPDP of a feature or a pair with the smoothing rate ``alpha``, at many points in time.
 
-    Older curves are kept at coarser spacing. A smoothed curve forgets exponentially, so what it was
+    With ``anchored``, the points of a numeric feature's curve stay where they are, and come and go
+    at its ends; otherwise point k of one curve is point k of the next. Older curves are kept at
+    coarser spacing. A smoothed curve forgets exponentially, so what it was
     before can be taken out of it.
 
     Examples
@@ -47,8 +49,8 @@ class CurveHistory:
     ([0.0, 1.0], [1.0, 0.0])
     """
 
-    def __init__(self, alpha: float) -> None:
-        self._alpha = alpha
+    def __init__(self, alpha: float, *, anchored: bool = False) -> None:
+        self._alpha, self._anchored = alpha, anchored
         self._known: ThinnedHistory[_Known] = ThinnedHistory()
         self._newest: _Known | None = None
         self._updates = 0
@@ -98,6 +100,8 @@ class CurveHistory:
         is_numeric = all(_is_numeric(a) and _is_numeric(b) for a, b in axes)
         if one.classes != other.classes or (len(axes) > 1 and not is_numeric):
             return None
+        if len(axes) == 1 and is_numeric and self._anchored:
+            return self._later_anchored(old, new)
         effect = np.array(one.effect, float)
         if is_numeric:
             counts: tuple[Any, Any] = old.counts[0], new.counts[0]
@@ -115,6 +119,25 @@ class CurveHistory:
             effect=self._own(effect, np.array(other.effect, float), *counts).tolist(),
             effect_std_error=None,
         )
+
+    def _later_anchored(self, old: _Known, new: _Known) -> Curve:
+        """Return the curve of the later observations at the newer curve's points.
+
+        Between the older curve's points it is a line; beyond them its distance from the newer one
+        is that at its end. If they have no range in common, the newer curve is later already.
+        """
+        one, other = np.array(old.curve.grid, float), np.array(new.curve.grid, float)
+        is_common = (other >= one[0]) & (other <= one[-1])
+        later = replace(new.curve, effect_std_error=None)
+        if not is_common.any():
+            return later
+        before = np.array(old.curve.effect, float)
+        after = np.array(new.curve.effect, float)
+        for i in np.ndindex(after.shape[:-1]):
+            known = np.interp(other, one, before[i])
+            moved = self._own(known, after[i], old.counts[0], new.counts[0]) - after[i]
+            after[i] += np.interp(other, other[is_common], moved[is_common])
+        return replace(later, effect=after.tolist())
 
     def _own(self, old: Floats, new: Floats, n_old: Any, n_new: Any) -> Floats:
         """Return the mean of what came after the first ``n_old`` of ``n_new`` curves."""

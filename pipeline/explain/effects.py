@@ -48,7 +48,9 @@ class Smoothed(NamedTuple):
 class Effects(Estimates):
     """A curve for each feature, and a surface for each pair.
 
-    ``kinds`` maps a name to whether its feature, or each feature of its pair, is categorical.
+    ``kinds`` maps a name to whether its feature, or each feature of its pair, is categorical. With
+    ``anchored``, the curves of numeric features have the points of a lattice; see
+    :class:`~fluxplain.explain.ranks.RankCurves`.
     """
 
     def __init__(
@@ -58,9 +60,10 @@ class Effects(Estimates):
         *,
         debias: bool = True,
         reach: int = DEFAULT_REACH,
+        anchored: bool = False,
     ) -> None:
         numeric = [name for name, kind in kinds.items() if kind == (False,)]
-        self.ranks = RankCurves(len(numeric), alpha, debias=debias, reach=reach)
+        self.ranks = RankCurves(len(numeric), alpha, debias=debias, reach=reach, anchored=anchored)
         self.surfaces = {
             name: Surface(alpha, categorical=kind, debias=debias, reach=reach)
             for name, kind in kinds.items()

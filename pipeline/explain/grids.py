@@ -14,6 +14,11 @@ MOST_CURVES = 1000
 """Largest number of ICE curves that are kept for a feature."""
 
 
+MOST_ANCHORED = 100
+"""Largest number of evaluation points that lie on a lattice: more are so close that it hardly
+matters, and to seek their places would take long."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridSettings:
     """How the evaluation points of features are chosen.
@@ -55,6 +60,11 @@ class GridSettings:
         """Twice the number of observations that the storages cover."""
         values = self.window or self.storage_size
         return 2 * math.ceil(values / self.entrance_probability)
+
+    @property
+    def is_anchored(self) -> bool:
+        """Whether evaluation points lie on a lattice; see :mod:`~fluxplain.explain.lattice`."""
+        return self.kind != "quantiles" and self.size <= MOST_ANCHORED
 
     @property
     def needed(self) -> int:

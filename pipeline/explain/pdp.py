@@ -159,7 +159,9 @@ class EffectExplainer(Explainer):
         quantiles themselves at equidistant levels from 5 % to 95 %, which may coincide. A
         categorical feature has the categories that are in its storage.
     grid_size
-        Points of a numeric feature's grid, at least 2.
+        Evaluation points of a numeric feature for each observation, at least 2. Equidistant ones,
+        up to 100, are rounded to points that stay where they are; a curve has those of recent
+        observations, at most four times as many. Others are smoothed as the effects are.
     storage
         Eviction policy of the value store: the oldest value (``"frequency"``), or a random one
         weighted by age (``"age-weighted"``). The grid ``"range"`` has no store.
@@ -244,6 +246,7 @@ class EffectExplainer(Explainer):
             self.alpha,
             debias=self._debias,
             reach=method.reach,
+            anchored=storage.settings.is_anchored,
         )
         if storage.kinds:
             self._effects = effects

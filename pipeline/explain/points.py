@@ -10,6 +10,7 @@ from fluxplain.evaluate import Encoding, Observation, Observed
 from fluxplain.evaluate.encoding import NUMBERS, Floats, Places
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.grids import GridSettings
+from fluxplain.explain.lattice import Lattices
 from fluxplain.explain.method import Axis
 from fluxplain.explain.storage import CategoryStorage, NumberStorage, RollingExtremes
 
@@ -73,6 +74,8 @@ class PointStorage:
         self._numeric: tuple[str, ...] = ()  # the features of the number storage
         self._sizes = _NONE  # how many points each of them has
         self._numbers = NumberStorage(settings.storage_size, ())
+        self._lattices: dict[str, Lattices] = {}  # those of ranges, one each
+        self._of_numbers = Lattices(0, settings.size)  # those of the number storage
         if categorical is not None:
             self._start({feature: feature in categorical for feature in features})
 
@@ -94,8 +97,10 @@ class PointStorage:
         numeric = [feature for feature, is_categorical in kinds.items() if not is_categorical]
         if settings.kind == "range":
             self._ranges = {f: RollingExtremes(settings.window or size) for f in numeric}
+            self._lattices = {f: Lattices(1, settings.size) for f in numeric}
             return
         self._numeric, self._sizes = tuple(numeric), np.full(len(numeric), settings.size)
+        self._of_numbers = Lattices(len(numeric), settings.size)
         rngs = [self._rngs[feature] for feature in numeric]
         self._numbers = NumberStorage(size, rngs, entrance_probability=probability, by_age=by_age)
 
@@ -115,7 +120,7 @@ class PointStorage:
         axes: dict[str, Axis] = dict(zip(numeric.names, numeric.axes, strict=True))
         for feature, extremes in self._ranges.items():
             if len(extremes) >= needed:
-                axes[feature] = equidistant(extremes.low, extremes.high, size)
+                axes[feature] = self._range_points(feature, extremes, size)
         for feature, categories in self._categories.items():
             if len(categories) >= needed:
                 axes[feature] = categories.categories()
@@ -151,11 +156,21 @@ class PointStorage:
             grids = self._numbers.quantiles(equidistant(LOW, HIGH, size))
         else:
             grids = self._numbers.quantile_ranges(LOW, HIGH, size)
+            if self.settings.is_anchored:
+                is_warm = (self._numbers.counts >= needed).astype(np.intp)
+                self._of_numbers.snap(grids, *self._numbers.extremes, is_warm)
         found = Points(self._numeric, grids, self._sizes, grids.reshape(-1))
         if min(counts) >= needed:
             return found
         warm = zip(self._numeric, counts, strict=True)
         return found.some([name for name, count in warm if count >= needed])
+
+    def _range_points(self, feature: str, extremes: RollingExtremes, size: int) -> Floats:
+        low, high = np.array([extremes.low]), np.array([extremes.high])
+        points = equidistant(extremes.low, extremes.high, size)
+        if self.settings.is_anchored:
+            self._lattices[feature].snap(points[None], low, high, np.ones(1, np.intp))
+        return points
 
     def store(self, observed: Observed) -> None:
         """Offer the observation's values to the storages."""
@@ -174,10 +189,12 @@ class PointStorage:
         if feature in self._numeric:
             places = self._numeric.index(feature), other._numeric.index(feature)
             self._numbers.take_over(places[0], other._numbers, places[1])
+            self._of_numbers.take_over(places[0], other._of_numbers, places[1])
         elif feature in self._categories:
             self._categories[feature] = other._categories[feature]
         elif feature in self._ranges:
             self._ranges[feature] = other._ranges[feature]
+            self._lattices[feature] = other._lattices[feature]
 
 
 def equidistant(low: float, high: float, size: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Smoothed curves of numeric features: grid points are identified by rank, and smoothed too."""
+"""Smoothed curves of numeric features: points are identified by rank, or stay where they are."""
 
 import math
 
@@ -10,6 +10,7 @@ from fluxplain.explain import curve_kernels
 from fluxplain.explain.curve import LARGEST, Grid, check_answers, check_size, shown_labels
 from fluxplain.explain.curve_estimates import CurveEstimates
 from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH
+from fluxplain.explain.point_means import PointMeans
 
 MOST_MOTION = 0.25
 """The variance of the middle of the evaluation points, as a share of that between the points, from
@@ -20,7 +21,9 @@ class RankCurves(CurveEstimates):
     """Several curves of one model that move together.
 
     ``alpha`` smooths the effects and the grid points. With ``point_errors``, the effects have
-    standard errors.
+    standard errors. With ``anchored``, grid and effects are those of
+    :class:`~fluxplain.explain.point_means.PointMeans`, for evaluation points on a lattice; the
+    importance always is that of the effects by rank.
 
     References
     ----------
@@ -35,8 +38,11 @@ class RankCurves(CurveEstimates):
         debias: bool = True,
         reach: int = DEFAULT_REACH,
         point_errors: bool = True,
+        anchored: bool = False,
     ) -> None:
         super().__init__(count, alpha, debias=debias, reach=reach)
+        self._means = PointMeans(count, alpha, reach=reach) if anchored else None
+        point_errors = point_errors and not anchored
         self._grid = np.zeros((count, 0))
         self._effects = np.zeros((count, 0, 0))
         self._followed_points = np.zeros((count if point_errors else 0, 0, 0, COLUMNS))
@@ -80,6 +86,8 @@ class RankCurves(CurveEstimates):
             found,
         ):
             check_answers(self._labels, answers)
+        if self._means is not None:
+            self._means.move(which, points, numbers)
         return found
 
     def std_error(self, curve: int) -> float:
@@ -94,17 +102,27 @@ class RankCurves(CurveEstimates):
         return super().std_error(curve)
 
     def grid(self, curve: int) -> Grid:
-        """Return the smoothed grid points of one curve; none before its first update."""
-        return self._grid[curve].tolist() if self.n[curve] else []
+        """Return the grid points of one curve; none before its first update."""
+        if not self.n[curve]:
+            return []
+        means = self._means
+        grid: Grid = (self._grid[curve] if means is None else means.grid(curve)).tolist()
+        return grid
 
     def effects(self, curve: int) -> tuple[Labels, Floats]:
         """Return the shown classes of one curve, and their effects, shape (classes, points)."""
-        shown, effects = self._shown_places(curve), self._effects[curve]
-        columns = [effects[:, place] for place in shown]
+        shown, means = self._shown_places(curve), self._means
+        if means is None:
+            columns = [self._effects[curve, :, place] for place in shown]
+        else:
+            factor = 1.0 if self.debias else self._kept[curve, curve_kernels.WEIGHT]
+            columns = [factor * means.effects(curve, place) for place in shown]
         return tuple(self._labels[place] for place in shown), np.array(columns)
 
     def effect_errors(self, curve: int) -> Floats:
         """Return the standard errors of these effects; infinite while too little is known."""
+        if self._means is not None:
+            return np.array([self._means.errors(curve, c) for c in self._shown_places(curve)])
         squares, n = np.full(self._grid.shape[1], self._squares(curve)), self.n.item(curve)
         counts = np.full(self._grid.shape[1], n)
         followed = self._followed_points[curve]

@@ -53,6 +53,7 @@ class DriftStage(KeyedStage[Explanation]):
         super().__init__(config)
         self._alphas = config.explain.alphas
         self._seed = config.seed
+        self._anchored = config.explain.of("ipdp").grid_settings().is_anchored
         self._drift = config.drift
         self._detectors = {method: config.detector(method) for method in get_args(Method)}
         self._lives: dict[str, dict[int, _Stream]] = {}
@@ -95,7 +96,7 @@ class DriftStage(KeyedStage[Explanation]):
             if len(lives) == LIVES and number < min(lives):
                 return None
             window, least = self._drift.incident_window, self._drift.min_effect
-            lives[number] = _Stream(Incidents(self._explained, window, least))
+            lives[number] = _Stream(Incidents(self._explained, window, least), self._anchored)
             if len(lives) > LIVES:
                 del lives[min(lives)]
         return lives[number]
@@ -164,6 +165,8 @@ class _Stream:
     ----------
     incidents
         Ranks and groups its changes.
+    anchored
+        Whether points of curves stay where they are.
     incarnations
         Feature or pair → newest incarnation of its explanations; a newer one resets its detectors.
         It may differ between features: an explainer that starts cold has only some of them.
@@ -174,6 +177,7 @@ class _Stream:
     """
 
     incidents: Incidents
+    anchored: bool
     incarnations: dict[str, Incarnation] = field(default_factory=dict)
     states: dict[tuple[str, Method], _State] = field(default_factory=dict)
     curves: dict[str, CurveHistory] = field(default_factory=dict)
@@ -193,7 +197,7 @@ class _Stream:
     def remember_curve(self, e: Explanation) -> None:
         """Keep an explanation's curve, if it has one."""
         if e.grid:
-            self.curves.setdefault(e.feature, CurveHistory(e.alpha)).add(e)
+            self.curves.setdefault(e.feature, CurveHistory(e.alpha, anchored=self.anchored)).add(e)
 
     def curves_around(self, feature: str, seq: int) -> tuple[Curve | None, Curve | None]:
         """Return the curve of a feature at a seq, and that of the later observations alone."""

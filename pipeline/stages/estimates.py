@@ -17,6 +17,7 @@ from fluxplain.explain.curve import IceCurves
 from fluxplain.explain.effects import Curve, Effects
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Axis, as_grid
+from fluxplain.explain.point_means import most_points
 from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.schemas.evaluation import Evaluation, Row
 from fluxplain.schemas.methods import METHODS, Method
@@ -60,7 +61,8 @@ class FeatureState:
     Each of the smoothing rates ``alphas`` smooths the same increments. ``reaches`` are how many
     updates those of each method may depend on each other, None if they are biased by an unknown
     amount. ``categorical`` says whether the feature is categorical, or each one of a pair; ``ice``
-    is the number of ICE curves to keep.
+    is the number of ICE curves to keep. With ``anchored``, numeric features' evaluation points lie
+    on a lattice.
     ``chain`` holds the seqs taken, ``silent`` counts observations since the last explanation.
     """
 
@@ -73,7 +75,9 @@ class FeatureState:
         reaches: Mapping[Method, int | None],
         categorical: tuple[bool, ...],
         ice: int,
+        anchored: bool,
     ) -> None:
+        self._anchored = anchored and categorical == (False,)
         self._name, self._alphas, self._reaches = name, alphas, reaches
         self._categorical = categorical
         self._kept = ice if len(categorical) == 1 else 0
@@ -99,7 +103,10 @@ class FeatureState:
             elif not self.effects:
                 kinds = {self._name: self._categorical}
                 reach = cast(int, self._reaches[method])  # curves are not biased
-                self.effects = [Effects(kinds, alpha, reach=reach) for alpha in self._alphas]
+                self.effects = [
+                    Effects(kinds, alpha, reach=reach, anchored=self._anchored)
+                    for alpha in self._alphas
+                ]
                 self.ice = IceCurves(self._kept) if self._kept else None
 
     def _new_means(self, method: Method) -> ExponentialMeans:
@@ -231,9 +238,11 @@ class FeatureState:
         if not isinstance(points, np.ndarray):
             texts += text_bytes(points)
         # the numbers of grid, effect and errors, and the names in front of them
-        of_class = NUMBER_BYTES * (len(points) + 2)
-        each = of_class * (max(len(known), 1) + 1) + texts
-        if (1 + self._kept) * each + of_class * max(len(known), 1) > room:
+        n = most_points(len(points), len(known)) if self._anchored else len(points)
+        of_class, of_ice = NUMBER_BYTES * (n + 2), NUMBER_BYTES * (len(points) + 2)
+        classes = max(len(known), 1)
+        ice = self._kept * (of_ice * (classes + 1) + texts)
+        if ice + of_class * (2 * classes + 1) + texts > room:
             raise ValueError(
                 f"a curve of {len(points):,} points and {len(known):,} classes does not fit into a "
                 "message with its standard errors: take fewer grid points or classes"

@@ -51,7 +51,8 @@ class ExplainerStage(KeyedStage[Evaluation]):
             name: tuple(feature in categorical for feature in config.pairs.get(name, (name,)))
             for name in config.explained
         }
-        self._ice = config.explain.of("ipdp").ice
+        ipdp = config.explain.of("ipdp")
+        self._ice, self._anchored = ipdp.ice, ipdp.grid_settings().is_anchored
         self._loss = config.loss()
         self._alphas = config.explain.alphas
         self._reaches = {method: reach_of(method, config) for method in config.explain.methods}
@@ -149,6 +150,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
             reaches=self._reaches,
             categorical=self._categorical[feature],
             ice=self._ice,
+            anchored=self._anchored,
         )
 
     def estimates(self, stream: str) -> dict[str, FeatureState]:

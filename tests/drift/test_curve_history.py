@@ -146,5 +146,39 @@ def test_estimates_that_begin_anew_have_no_before() -> None:
     assert after.effect == [1.0, 2.0]
 
 
+def of_moving_points(t: int) -> tuple[Floats, Floats]:
+    """Return points of a lattice that move by one, and a curve that is reversed before that."""
+    grid = np.array([1.0, 2.0, 3.0]) + (t >= CHANGE + 40)
+    return grid, (2.0 if t < CHANGE else -2.0) * grid
+
+
+def test_points_that_stay_where_they_are_have_the_later_outputs_there() -> None:
+    effects = Effects({"a": (False,)}, ALPHA, anchored=True)
+    history = CurveHistory(ALPHA, anchored=True)
+    for t in range(LAST):
+        grid, outputs = of_moving_points(t)
+        effects.take_run("a", [Curve(t, grid, Table((None,), outputs[:, None]))])
+        if t % 10 == 9:
+            smoothed = effects.smoothed("a")
+            history.add(explained(t, smoothed.n, smoothed.axes, smoothed.effect))
+    before, after = history.around(CHANGE)
+    assert before is not None
+    assert after is not None
+    assert (before.grid, before.effect) == ([1.0, 2.0, 3.0], pytest.approx([2.0, 4.0, 6.0]))
+    # the first point was left shortly after the change, and is still shown
+    assert after.grid == [1.0, 2.0, 3.0, 4.0]
+    assert after.effect[1:] == pytest.approx([-4.0, -6.0, -8.0], abs=1.0)
+
+
+def test_points_in_another_range_are_later_already() -> None:
+    history = CurveHistory(ALPHA, anchored=True)
+    for t, start in ((399, 0.0), (409, 0.0), (519, 10.0)):
+        grid: list[Value] = [start, start + 1.0]
+        history.add(explained(t, t, [grid], [start, start + 1.0]))
+    _, after = history.around(CHANGE)
+    assert after is not None
+    assert after.effect == [10.0, 11.0]
+
+
 def test_without_curves_there_are_none() -> None:
     assert CurveHistory(ALPHA).around(5) == (None, None)

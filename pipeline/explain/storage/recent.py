@@ -111,6 +111,12 @@ class NumberStorage:
         )
         return points
 
+    @property
+    def extremes(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest value of each feature ever; not finite without values."""
+        lows, highs = np.ascontiguousarray(self._extremes.T)
+        return lows, highs
+
     def take_over(self, place: int, other: "NumberStorage", theirs: int) -> None:
         """Take over the values of one feature."""
         self._rngs[place] = other._rngs[theirs]

@@ -224,8 +224,9 @@ def _ends(halves: Sequence[Half]) -> tuple[float, float]:
 def _side_by_side(halves: Sequence[Half], low: float, high: float) -> Table:
     table = plain_table(right=2)
     columns: list[dict[Value, tuple[Text, Text]]] = []
-    # align categories by name, numeric points by rank
-    by_rank = any(isinstance(point, float) for half in halves for point in half.curve.grid)
+    # align categories, and numeric points that stay where they are; other points by rank
+    is_numeric = any(isinstance(point, float) for half in halves for point in half.curve.grid)
+    by_rank = is_numeric and not set.intersection(*(set(half.curve.grid) for half in halves))
     for when, curve, effect in halves:
         table.add_column("point", justify="right", no_wrap=True, max_width=14)
         table.add_column(f"{when}, at {curve.seq:,}", no_wrap=True)
@@ -236,6 +237,8 @@ def _side_by_side(halves: Sequence[Half], low: float, high: float) -> Table:
             }
         )
     keys = list(dict.fromkeys(key for column in columns for key in column))
+    if is_numeric:
+        keys.sort(key=float)
     for i in _evenly(len(keys)):
         cells = [column.get(keys[i], (Text("–"), Text())) for column in columns]
         table.add_row(*(text for pair in cells for text in pair))

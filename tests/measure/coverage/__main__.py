@@ -18,6 +18,9 @@ ALPHAS = 0.001, 0.01
 
 SAMPLES: tuple[InnerSamples, ...] = (1, 5, "all")
 
+POINTS = 10
+"""Points of each curve that are compared."""
+
 ERRORS = 2.0
 """Standard errors on each side of an estimate."""
 
@@ -98,7 +101,9 @@ def _points(pdp: IncrementalPDP, feature: str) -> list[tuple[float, float, float
     """Return the effect at each point of a curve, its standard error and the true effect."""
     (grid, effect), errors = pdp.curves[feature], pdp.curve_errors[feature]
     truth = (WEIGHTS[feature] * float(point) for point in grid)
-    return [*zip(cast(list[float], effect), cast(list[float], errors), truth, strict=True)]
+    points = [*zip(cast(list[float], effect), cast(list[float], errors), truth, strict=True)]
+    # runs have unlike numbers of points: as many of each, from one end to the other
+    return [points[i * (len(points) - 1) // (POINTS - 1)] for i in range(POINTS)]
 
 
 def _line(stream: str, row: Row, found: Floats) -> str:

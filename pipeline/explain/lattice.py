@@ -1,0 +1,120 @@
+"""Evaluation points that stay where they are while a feature's range moves."""
+
+import numpy as np
+
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats, Places
+
+INITIAL, LEAST, MOST = 2.0, 1.0, 3.0
+"""Steps of a lattice between two evaluation points: at first, and the smallest and largest number.
+
+From ``LEAST`` on, no two points are rounded to the same one. The step changes by a factor of two
+where the number leaves these limits, so that the range must then change by a third to change it
+again."""
+
+ROUNDING = 1e-6
+"""Part of a step by which a point may lie outside of the range, by rounding errors."""
+
+
+@compiled
+def snap(  # noqa: PLR0917  compiled functions take arrays
+    points: Floats,
+    lows: Floats,
+    highs: Floats,
+    is_warm: Places,
+    origins: Floats,
+    steps: Floats,
+    former: Floats,
+) -> None:
+    """Round equidistant points of features, shape (features, points), to their lattices.
+
+    A lattice has the points ``origin + k · step`` for whole numbers k. Its origin is the first
+    point that is given, its step a power of two times a part of the first distance between points.
+    So the first points stay as they are, and a lattice of another step has half or twice the points
+    of the former. No point leaves the range from ``lows`` to ``highs``, except by rounding errors.
+    Points without a distance, or of a feature that is not warm, stay as they are.
+
+    The points share one with the ``former`` ones, which they replace, if the ranges overlap: else
+    nothing would tell whether outputs have changed, or only the points.
+    """
+    n = points.shape[1]
+    for i in range(points.shape[0]):
+        gap = (points[i, n - 1] - points[i, 0]) / (n - 1)
+        if not is_warm[i] or not 0.0 < gap < np.inf:
+            continue
+        is_first = steps[i] == 0.0
+        if is_first:
+            origins[i], steps[i] = points[i, 0], gap / INITIAL
+        steps[i] = adapted(steps[i], gap)
+        if steps[i] == 0.0:  # too small a number
+            continue
+        for k in range(n):
+            place = np.floor((points[i, k] - origins[i]) / steps[i] + 0.5)
+            if origins[i] + (place - ROUNDING) * steps[i] > highs[i]:
+                place -= 1.0
+            elif origins[i] + (place + ROUNDING) * steps[i] < lows[i]:
+                place += 1.0
+            points[i, k] = origins[i] + place * steps[i]
+        if not is_first and not have_common(points[i], former[i]):
+            take_nearest(points[i], former[i], gap)
+        former[i] = points[i]
+
+
+@compiled
+def adapted(step: float, gap: float) -> float:
+    """Return the step, or a power of two times it, that is neither too small nor too large."""
+    while 0.0 < MOST * step <= gap:
+        step *= 2.0
+    while gap < LEAST * step:
+        step *= 0.5
+    return step
+
+
+@compiled
+def have_common(one: Floats, other: Floats) -> bool:
+    """Return whether increasing numbers have one in common with others."""
+    i, j = 0, 0
+    while i < one.shape[0] and j < other.shape[0]:
+        if one[i] == other[j]:
+            return True
+        if one[i] < other[j]:
+            i += 1
+        else:
+            j += 1
+    return False
+
+
+@compiled
+def take_nearest(points: Floats, former: Floats, gap: float) -> None:
+    """Replace every second one of increasing points by the nearest former one, if that is near."""
+    for k in range(0, points.shape[0], 2):
+        nearest = former[np.abs(former - points[k]).argmin()]
+        if abs(nearest - points[k]) < gap:
+            points[k] = nearest
+
+
+class Lattices:
+    """The lattices of several features with ``size`` points, which :func:`snap` makes and adapts.
+
+    Examples
+    --------
+    >>> lattices = Lattices(1, 4)
+    >>> for low in (0.0, 0.2, 0.3, 0.4):
+    ...     points = low + np.arange(4.0)[None] * (1.0 + low / 3.0)
+    ...     lattices.snap(points, np.array([low]), np.array([9.0]), np.array([1]))
+    ...     print(points.tolist())
+    """
+
+    def __init__(self, count: int, size: int) -> None:
+        self.origins = np.zeros(count)
+        self.steps = np.zeros(count)
+        self.former = np.zeros((count, size))
+
+    def snap(self, points: Floats, lows: Floats, highs: Floats, is_warm: Places) -> None:
+        """Round the points to the lattices."""
+        snap(points, lows, highs, is_warm, self.origins, self.steps, self.former)
+
+    def take_over(self, place: int, other: "Lattices", theirs: int) -> None:
+        """Take over the lattice of one feature."""
+        for name in ("origins", "steps", "former"):
+            getattr(self, name)[place] = getattr(other, name)[theirs]
