@@ -19,9 +19,9 @@ ROUNDING = 1e-6
 @compiled
 def snap(  # noqa: PLR0917  compiled functions take arrays
     points: Floats,
-    lows: Floats,
-    highs: Floats,
-    is_warm: Places,
+    extremes: Floats,
+    counts: Places,
+    needed: int,
     origins: Floats,
     steps: Floats,
     former: Floats,
@@ -31,8 +31,9 @@ def snap(  # noqa: PLR0917  compiled functions take arrays
     A lattice has the points ``origin + k · step`` for whole numbers k. Its origin is the first
     point that is given, its step a power of two times a part of the first distance between points.
     So the first points stay as they are, and a lattice of another step has half or twice the points
-    of the former. No point leaves the range from ``lows`` to ``highs``, except by rounding errors.
-    Points without a distance, or of a feature that is not warm, stay as they are.
+    of the former. No point leaves the range between a feature's ``extremes``, shape (features, 2),
+    except by rounding errors. Points without a distance, or of a feature that has less than
+    ``needed`` numbers by its ``counts``, stay as they are.
 
     The points share one with the ``former`` ones, which they replace, if the ranges overlap: else
     nothing would tell whether outputs have changed, or only the points.
@@ -40,8 +41,9 @@ def snap(  # noqa: PLR0917  compiled functions take arrays
     n = points.shape[1]
     for i in range(points.shape[0]):
         gap = (points[i, n - 1] - points[i, 0]) / (n - 1)
-        if not is_warm[i] or not 0.0 < gap < np.inf:
+        if counts[i] < needed or not 0.0 < gap < np.inf:
             continue
+        low, high = extremes[i, 0], extremes[i, 1]
         is_first = steps[i] == 0.0
         if is_first:
             origins[i], steps[i] = points[i, 0], gap / INITIAL
@@ -50,9 +52,9 @@ def snap(  # noqa: PLR0917  compiled functions take arrays
             continue
         for k in range(n):
             place = np.floor((points[i, k] - origins[i]) / steps[i] + 0.5)
-            if origins[i] + (place - ROUNDING) * steps[i] > highs[i]:
+            if origins[i] + (place - ROUNDING) * steps[i] > high:
                 place -= 1.0
-            elif origins[i] + (place + ROUNDING) * steps[i] < lows[i]:
+            elif origins[i] + (place + ROUNDING) * steps[i] < low:
                 place += 1.0
             points[i, k] = origins[i] + place * steps[i]
         if not is_first and not have_common(points[i], former[i]):
@@ -101,8 +103,12 @@ class Lattices:
     >>> lattices = Lattices(1, 4)
     >>> for low in (0.0, 0.2, 0.3, 0.4):
     ...     points = low + np.arange(4.0)[None] * (1.0 + low / 3.0)
-    ...     lattices.snap(points, np.array([low]), np.array([9.0]), np.array([1]))
+    ...     lattices.snap(points, np.array([[low, 9.0]]), np.array([2]), 1)
     ...     print(points.tolist())
+    [[0.0, 1.0, 2.0, 3.0]]
+    [[0.0, 1.5, 2.0, 3.5]]
+    [[0.5, 1.5, 2.5, 3.5]]
+    [[0.5, 1.5, 2.5, 4.0]]
     """
 
     def __init__(self, count: int, size: int) -> None:
@@ -110,9 +116,9 @@ class Lattices:
         self.steps = np.zeros(count)
         self.former = np.zeros((count, size))
 
-    def snap(self, points: Floats, lows: Floats, highs: Floats, is_warm: Places) -> None:
+    def snap(self, points: Floats, extremes: Floats, counts: Places, needed: int) -> None:
         """Round the points to the lattices."""
-        snap(points, lows, highs, is_warm, self.origins, self.steps, self.former)
+        snap(points, extremes, counts, needed, self.origins, self.steps, self.former)
 
     def take_over(self, place: int, other: "Lattices", theirs: int) -> None:
         """Take over the lattice of one feature."""

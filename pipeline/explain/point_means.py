@@ -61,7 +61,7 @@ def place_of(numbers: Floats, counts: Places, point: float, start: int, n: int) 
     """
     size, found, least = len(numbers), 0, np.inf
     for j in range(size):
-        place = (start + j) % size
+        place = start + j if start + j < size else start + j - size
         if counts[place, LAST] == 0:
             if least >= 0.0:
                 found, least = place, -1.0
@@ -73,15 +73,17 @@ def place_of(numbers: Floats, counts: Places, point: float, start: int, n: int) 
 
 
 @compiled
-def find_places(numbers: Floats, counts: Places, points: Floats, n: int, places: Places) -> None:
+def find_places(  # noqa: PLR0917  compiled functions take arrays
+    numbers: Floats, counts: Places, points: Floats, n: int, hints: Places, places: Places
+) -> None:
     """Fill in the place of each of an observation's points; -1 for one that is there twice.
 
-    A new point has no visits.
+    A new point has no visits. ``hints`` are the places of the former observation's points, where
+    they are sought first, and become those of this one's.
     """
-    place = -1
     for k in range(points.shape[0]):
-        place = place_of(numbers, counts, points[k], place + 1, n)
-        places[k] = place
+        place = place_of(numbers, counts, points[k], hints[k], n)
+        places[k], hints[k] = place, place
         if counts[place, LAST] == 0 or numbers[place, POINT] != points[k]:
             numbers[place], counts[place] = 0.0, 0
             numbers[place, POINT] = points[k]
@@ -98,6 +100,7 @@ def move_points(  # noqa: PLR0917  compiled functions take arrays
     alpha: float,
     reach: int,
     n: Places,
+    hints: Places,
     numbers: Floats,
     counts: Places,
     effects: Floats,
@@ -107,9 +110,10 @@ def move_points(  # noqa: PLR0917  compiled functions take arrays
 
     ``which`` are the curves that move, one after the other, ``points`` their evaluation points,
     shape (moving, points), and ``outputs`` those there, shape (moving · points, classes). What
-    moves are ``n``, how often each curve has moved; and, at the place of each point, its
-    ``numbers`` (curves, places, 5), ``counts`` (curves, places, 4), ``effects`` (curves, places,
-    classes), and what their standard errors need, ``followed`` (curves, places, classes, 7).
+    moves are ``n``, how often each curve has moved, and ``hints`` (curves, points); and, at the
+    place of each point, its ``numbers`` (curves, places, 5), ``counts`` (curves, places, 4),
+    ``effects`` (curves, places, classes), and what their standard errors need, ``followed``
+    (curves, places, classes, 7).
     """
     size = points.shape[1]
     places, shifts = np.empty(size, np.intp), np.empty(effects.shape[2])
@@ -117,7 +121,7 @@ def move_points(  # noqa: PLR0917  compiled functions take arrays
         curve = which[i]
         n[curve] += 1
         fade(numbers[curve], counts[curve], n[curve], alpha, reach)
-        find_places(numbers[curve], counts[curve], points[i], n[curve], places)
+        find_places(numbers[curve], counts[curve], points[i], n[curve], hints[curve], places)
         move_places(
             places,
             outputs[i * size : (i + 1) * size],
@@ -152,6 +156,7 @@ def move_places(  # noqa: PLR0917  compiled functions take arrays
     its own point. A new point has no rest.
     """
     classes, span = effects.shape[1], min(1.0 / alpha, reach)
+    known, centre, product = 0, 0.0, 0.0
     level = alpha + shifts_of(places, outputs, numbers, counts, effects, shifts)
     for k in range(places.shape[0]):
         if places[k] >= 0 and counts[places[k], VISITS] == 0:
@@ -168,7 +173,9 @@ def move_places(  # noqa: PLR0917  compiled functions take arrays
         counts[place, VISITS] += 1
         alone = alpha / numbers[place, VISITED]
         count_in(numbers[place], counts[place], alpha)
-        centre, product = rates(reach, counts[place, COUNT])
+        if counts[place, COUNT] != known:  # most points have the same
+            known = counts[place, COUNT]
+            centre, product = rates(reach, known)
         share = share_of(counts[place])
         for c in range(classes):
             rest = 0.0 if is_new else outputs[k, c] - effects[place, c] - shifts[c]
@@ -181,7 +188,9 @@ def move_places(  # noqa: PLR0917  compiled functions take arrays
     for place in range(numbers.shape[0]):
         if 0 < counts[place, LAST] < n:
             count_in(numbers[place], counts[place], alpha)
-            centre, product = rates(reach, counts[place, COUNT])
+            if counts[place, COUNT] != known:
+                known = counts[place, COUNT]
+                centre, product = rates(reach, known)
             for c in range(classes):
                 value = effects[place, c] + shifts[c]
                 effects[place, c] += alpha / level * shifts[c]
@@ -277,7 +286,7 @@ def mean_errors(
     for k in range(followed.shape[0]):
         squares = numbers[k, SQUARES] / numbers[k, WEIGHT] ** 2
         own = numbers[k, VISITED_SQUARES] / numbers[k, VISITED] ** 2
-        errors[k] = standard_error(followed[k], counts[k, COUNT], alpha, reach, squares)
+        errors[k] = standard_error(followed[k], counts[k, COUNT], alpha, reach, squares, 0.0)
         more = own - share_of(counts[k]) * squares
         if more > 0.0 and followed[k, OWN] > 0.0 and errors[k] < np.inf:
             inflation = errors[k] ** 2 / (followed[k, OWN] * squares)
@@ -313,6 +322,7 @@ class PointMeans:
     def __init__(self, count: int, alpha: float, *, reach: int) -> None:
         self.alpha, self.reach = alpha, reach
         self._n = np.zeros(count, np.intp)
+        self._hints = np.zeros((count, 0), np.intp)
         self._numbers = np.zeros((count, 0, 5))
         self._counts = np.zeros((count, 0, 4), np.intp)
         self._effects = np.zeros((count, 0, 0))
@@ -328,6 +338,7 @@ class PointMeans:
             self.alpha,
             self.reach,
             self._n,
+            self._hints,
             self._numbers,
             self._counts,
             self._effects,
@@ -342,6 +353,7 @@ class PointMeans:
         pads = (0, 0), (0, more[0]), (0, more[1])
         self._numbers = np.pad(self._numbers, (*pads[:2], (0, 0)))
         self._counts = np.pad(self._counts, (*pads[:2], (0, 0)))
+        self._hints = np.pad(self._hints, ((0, 0), (0, more[0] // PLACES)))
         self._effects = np.pad(self._effects, pads)
         self._followed = np.pad(self._followed, (*pads, (0, 0)))
 

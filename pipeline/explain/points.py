@@ -157,8 +157,7 @@ class PointStorage:
         else:
             grids = self._numbers.quantile_ranges(LOW, HIGH, size)
             if self.settings.is_anchored:
-                is_warm = (self._numbers.counts >= needed).astype(np.intp)
-                self._of_numbers.snap(grids, *self._numbers.extremes, is_warm)
+                self._of_numbers.snap(grids, self._numbers.extremes, self._numbers.counts, needed)
         found = Points(self._numeric, grids, self._sizes, grids.reshape(-1))
         if min(counts) >= needed:
             return found
@@ -166,10 +165,10 @@ class PointStorage:
         return found.some([name for name, count in warm if count >= needed])
 
     def _range_points(self, feature: str, extremes: RollingExtremes, size: int) -> Floats:
-        low, high = np.array([extremes.low]), np.array([extremes.high])
         points = equidistant(extremes.low, extremes.high, size)
         if self.settings.is_anchored:
-            self._lattices[feature].snap(points[None], low, high, np.ones(1, np.intp))
+            ends = np.array([[extremes.low, extremes.high]])
+            self._lattices[feature].snap(points[None], ends, np.array([2]), 1)
         return points
 
     def store(self, observed: Observed) -> None:

@@ -146,8 +146,8 @@ def test_lattices_hold_few_steps_between_points_and_consecutive_points_share_one
         low, width = low + 0.1 * width * rng.normal(), width * math.exp(0.1 * rng.normal())
         raw: Floats = low + width * np.arange(10.0)[None] / 9.0
         points, gap = raw.copy(), width / 9.0
-        ends = raw[:, 0] - width, raw[:, -1] + width
-        lattices.snap(points, *ends, np.ones(1, np.intp))
+        ends = np.array([[low - width, low + 2.0 * width]])
+        lattices.snap(points, ends, np.array([2]), 1)
         assert LEAST * (1.0 - 1e-9) <= gap / lattices.steps[0] <= MOST * (1.0 + 1e-9)
         assert np.abs(points - raw).max() < 1.5 * gap
         assert (np.diff(points[0]) >= 0.0).all()

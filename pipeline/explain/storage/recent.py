@@ -112,10 +112,9 @@ class NumberStorage:
         return points
 
     @property
-    def extremes(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest value of each feature ever; not finite without values."""
-        lows, highs = np.ascontiguousarray(self._extremes.T)
-        return lows, highs
+    def extremes(self) -> Floats:
+        """The smallest and the largest value of each feature, shape (features, 2), of all seen."""
+        return self._extremes
 
     def take_over(self, place: int, other: "NumberStorage", theirs: int) -> None:
         """Take over the values of one feature."""
