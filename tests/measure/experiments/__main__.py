@@ -49,6 +49,10 @@ def experiments(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder of the results, existing and new.")
     ] = Path("tests/measure/experiments/results"),
+    kept: Annotated[
+        bool,
+        typer.Option("--kept", help="Run nothing: report the results there are, of any code."),
+    ] = False,
     list_: Annotated[
         bool, typer.Option("--list", help="List names, sources, runs and titles, then exit.")
     ] = False,
@@ -67,7 +71,8 @@ def experiments(
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(known)}")
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     with until_interrupted() as interruption:
-        sys.exit(1 if run_and_report(EXPERIMENTS, chosen, runs=runs, jobs=jobs, out=out) else 0)
+        failures = run_and_report(EXPERIMENTS, chosen, runs=runs, jobs=jobs, out=out, kept=kept)
+        sys.exit(1 if failures else 0)
     say("interrupted: the results so far are kept, and the next run goes on with them")
     sys.exit(interruption.status)
 
@@ -79,11 +84,15 @@ def run_and_report(
     runs: int | None,
     jobs: int,
     out: Path,
+    kept: bool = False,
 ) -> list[str]:
-    """Run the chosen experiments, update the page, print their tables, and return what failed."""
-    files = {each.name: ResultsFile(out, each) for each in chosen}
+    """Run the chosen experiments, update the page, print their tables, and return what failed.
+
+    With ``kept`` nothing is run: the results there are count, also those of other code.
+    """
+    files = {each.name: ResultsFile(out, each, kept=kept) for each in chosen}
     asked = {each.name: runs or each.runs for each in chosen}
-    failures = run_missing(files, runs=asked, jobs=jobs)
+    failures = [] if kept else run_missing(files, runs=asked, jobs=jobs)
     sections = {}
     for each in chosen:
         # fewer runs than there are results of would make the page poorer
@@ -91,7 +100,8 @@ def run_and_report(
             results = files[each.name].of(complete)
             report = each.report({key: result.value for key, result in results.items()})
             draw(each, report, out)
-            sections[each.name] = section(each, report, results, complete)
+            is_current = files[each.name].is_current or not kept
+            sections[each.name] = section(each, report, results, complete, is_current=is_current)
             say(f"{each.name}: {report.sentence}\n{report.table}")
     write_page(out, [each.name for each in catalogue], sections)
     for failure in failures:

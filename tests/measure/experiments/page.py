@@ -49,7 +49,12 @@ def draw(experiment: Experiment, report: Report, folder: Path) -> None:
 
 
 def section(
-    experiment: Experiment, report: Report, results: Mapping[str, Result], runs: int
+    experiment: Experiment,
+    report: Report,
+    results: Mapping[str, Result],
+    runs: int,
+    *,
+    is_current: bool = True,
 ) -> str:
     """Return what the page says of one experiment: the results of so many runs."""
     seeds = sorted({r.arguments["seed"] for r in results.values() if "seed" in r.arguments})
@@ -64,6 +69,7 @@ def section(
             report.table.strip(),
             f"![{experiment.title}]({experiment.name}.png)",
             f"`{experiment.name}`: runs {runs}{of_all}, seeds {ends}, "
-            f"{minutes:.1f} minutes of computing on one core; {where}.",
+            f"{minutes:.1f} minutes of computing on one core; {where}."
+            + ("" if is_current else " The results are those of an earlier version of the code."),
         ]
     )

@@ -47,12 +47,16 @@ def fingerprint(experiment: Experiment) -> str:
 class ResultsFile:
     """The results of an experiment, each saved as soon as it is there.
 
-    Results of other code, versions or arguments do not count; the first new one replaces them.
+    Results of other code, versions or arguments do not count; the first new one replaces them. With
+    ``kept``, those of other code or versions count too, and ``is_current`` says whether they are of
+    this one: such a file can be reported, but not added to.
     """
 
-    def __init__(self, folder: Path, experiment: Experiment) -> None:
+    def __init__(self, folder: Path, experiment: Experiment, *, kept: bool = False) -> None:
         self.path = folder / f"{experiment.name}.jsonl"
+        self.is_current = True
         self._experiment = experiment
+        self._kept = kept
         self._header = {"fingerprint": fingerprint(experiment), "versions": versions()}
         self._results = self._read()
 
@@ -60,7 +64,9 @@ class ResultsFile:
         try:
             header, *lines = self.path.read_text(encoding="utf-8").splitlines()
             if json.loads(header)["fingerprint"] != self._header["fingerprint"]:
-                return {}
+                self.is_current = False
+                if not self._kept:
+                    return {}
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return {}
         results = {}
@@ -71,6 +77,7 @@ class ResultsFile:
         return results
 
     def add(self, task: Task, value: Any, seconds: float) -> None:
+        assert not self._kept
         value = json.loads(json.dumps(value))
         self._results[task.key] = Result(task.key, task.arguments, value, round(seconds, 1))
         lines = [json.dumps(each) for each in (self._header, *map(vars, self._results.values()))]

@@ -217,3 +217,18 @@ def test_a_result_does_not_depend_on_what_is_said_of_it() -> None:
     assert not _mentions("def _sentence", "isage_sensors", "run")
     assert not _mentions("Report(", "isage_sensors", "run")
     assert not _mentions("Change what a sensor reads", "isage_sensors", "run")
+
+
+def test_kept_results_of_other_code_are_reported_without_a_run(
+    squares: Experiment, noted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(squares, tmp_path)
+    before = (tmp_path / "squares.jsonl").read_text()
+    _computed(noted)
+    monkeypatch.setattr("tests.measure.experiments.results.code_behind", lambda *_: {"another"})
+    run_and_report([squares], [squares], runs=None, jobs=1, out=tmp_path, kept=True)
+    assert _computed(noted) == []
+    assert (tmp_path / "squares.jsonl").read_text() == before
+    page = (tmp_path / "README.md").read_text()
+    assert "| 14 |" in page
+    assert page.count("of an earlier version of the code") == 1
