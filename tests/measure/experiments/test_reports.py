@@ -170,16 +170,29 @@ def test_a_change_before_the_feature_varies_is_worse() -> None:
     assert "no nearer than by chance" in changes([17_425]).sentence
 
 
-def test_the_farthest_curve_of_any_run_counts() -> None:
-    def run(distance: float) -> dict[str, Any]:
-        curve = {"grid": [0.0, 1.0], "ipdp": [distance, 1.0 + distance], "batch": [0.0, 1.0]}
-        curves = {ipdp_batch.SHOWN: curve}
-        return {"r2": 0.9, "curves": {"0.01": curves, "0.001": curves}}
+def network(r2: float, distance: float, *, weighted: float = 0.0) -> dict[str, Any]:
+    """Return a run in which iPDP is off the batch PDP, and off that with its own weights."""
+    curve = {"grid": [0.0, 1.0], "ipdp": [distance, 1.0 + distance], "batch": [0.0, 1.0]}
+    curve["weighted"] = [distance - weighted, 1.0 + distance - weighted]
+    curves = {ipdp_batch.SHOWN: curve}
+    return {"r2": r2, "curves": {"0.01": curves, "0.001": curves}}
 
-    report = reported(ipdp_batch, {"run 1": run(0.0), "run 2": run(0.06)})
+
+def test_the_farthest_curve_of_any_run_counts() -> None:
+    report = reported(ipdp_batch, {"run 1": network(0.9, 0.0), "run 2": network(0.9, 0.06)})
     assert report.sentence.startswith("Worse: with the paper's α, 1 of 2 curves")
-    assert "(3.0%)" in report.table
+    assert "(3.0%; 0.0%; 0.0%)" in report.table
+    assert "2 of 2 are within it after each curve's mean is subtracted" in report.sentence
     assert "0.0600" in report.sentence
+
+
+def test_a_network_that_learned_nothing_is_left_out_and_named() -> None:
+    runs = {"run 1": network(0.9, 0.0, weighted=0.1), "run 2": network(-0.01, 9.0)}
+    report = reported(ipdp_batch, runs)
+    assert report.sentence.startswith("Equal: with the paper's α, 1 of 1 curves")
+    assert "0 of 1 if the batch PDP has iPDP's weights" in report.sentence
+    assert "Left out is run 2" in report.sentence
+    assert "| run 2 | -0.010 | left out |" in report.table
 
 
 def test_table_2_counts_cells() -> None:
@@ -223,12 +236,16 @@ def test_rankings_are_reported_before_and_after_vicprice_varies() -> None:
 
 @pytest.mark.parametrize(("found", "verdict"), [(20, "Equal: 2 of 2"), (None, "Worse: 1 of 2")])
 def test_the_verdict_on_sensors_is_of_all_kinds(found: int | None, verdict: str) -> None:
-    fault = {"sensor": 1, "rank": 1, "error before": 1.0, "error after": 2.0}
+    fault = {"sensor": 1, "rank": 1, "error before": 1.0, "error after": 2.0, "found fast": 3}
+    fault |= {"adds": 0.5, "reach": 0.2, "gap": 0.3, "rank of rise": 1}
     faults = [fault | {"kind": "noise", "found": 7}, fault | {"kind": "drift", "found": found}]
     result = {"faults": faults, "curves": [[0.0, 0.0, 0.0]]}
     report = reported(isage_sensors, {"run 0": result})
     assert report.sentence.startswith(verdict)
     assert ("drift (0 of 1" in report.sentence) == (found is None)
+    assert ("adds too little for its sensor to become first: 1 of 1" in report.sentence) == (
+        found is None
+    )
 
 
 @pytest.mark.parametrize(
