@@ -12,7 +12,6 @@ from tests.kit.settings import write_config
 from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.latency import last_of_each, summary
 from tests.measure.benchmarks.memory import MODELS, settings
-from tests.measure.benchmarks.variance import square_error
 
 
 def messages(*seqs: int) -> Sequence[tuple[float, bytes]]:
@@ -42,7 +41,3 @@ def test_a_process_of_its_own_says_how_much_it_has_grown(tmp_path: Path, model: 
     command = [sys.executable, "-m", "tests.measure.benchmarks.bare", str(path), "50", "100"]
     early, late = subprocess.run(command, capture_output=True, check=True).stdout.split()
     assert int(late) >= int(early) >= 0
-
-
-def test_errors_are_squared_and_averaged() -> None:
-    assert square_error({"a": 1.0, "b": 4.0}, {"a": 2.0, "b": 1.0}) == 5.0

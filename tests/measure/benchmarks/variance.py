@@ -1,126 +1,286 @@
-"""What more inner samples buy: how far iPFI and iSAGE are off, beside what they cost."""
+"""What each default buys: how far explanations are off, times what they cost."""
 
 import math
+import random
 import statistics
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
-from river import forest
-
-from fluxplain.baselines import expected_pfi
-from fluxplain.evaluate import evaluator_for
-from fluxplain.explain import IncrementalPFI, IncrementalSAGE
-from fluxplain.explain.imputers import InnerSamples
+from fluxplain.config.explain_settings import PDPSettings, PFISettings, SAGESettings
+from fluxplain.evaluate import Inputs, Table
+from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from fluxplain.explain.parameter_checks import ALL
 from tests.kit.command import Clock
-from tests.measure.benchmarks.library_streams import agrawal
 from tests.measure.benchmarks.timing import Figure, Run, Stopwatch
+from tests.measure.benchmarks.variance_streams import (
+    STREAMS,
+    Stream,
+    relative,
+    relative_of_curves,
+)
 
-TRAINED = 5000
+RECORDS = 3000
+"""Of a run, before the change and after it."""
 
-RESERVOIR = 100
-"""Records that fill the reservoirs before the measured ones."""
+WARM_UP = 250
+"""Records until every storage is full."""
 
-MEASURED = 1000
+SEEDS = 16
 
-SAMPLES: tuple[InnerSamples, ...] = (1, 5, 20, ALL)
+CHECKED_EVERY = 100
+"""Records between two looks at the error after a change."""
 
-SEEDS = 10
+ALPHAS = (0.001, 0.005, 0.01)
 
-REFERENCES = 20
-"""Runs of iSAGE whose mean is the reference: its own error is small beside that of one run."""
+METHODS: Mapping[str, Any] = {"iPFI": IncrementalPFI, "iSAGE": IncrementalSAGE}
 
-ALPHA = 1e-6
-"""So small that an estimate is the plain mean over the records, as the reference is."""
+DEFAULTS: Mapping[tuple[str, str], Any] = {
+    ("iPFI", "M"): PFISettings().inner_samples,
+    ("iSAGE", "m"): SAGESettings().inner_samples,
+    ("iPFI", "reservoir_size"): PFISettings().reservoir_size,
+    ("iSAGE", "reservoir_size"): SAGESettings().reservoir_size,
+    ("iPDP", "grid_size"): PDPSettings().grid_size,
+}
+"""Method and setting → the product's default."""
 
-Kind = type[IncrementalPFI] | type[IncrementalSAGE]
+TRIED: Mapping[tuple[str, str], Sequence[Any]] = {
+    ("iPFI", "M"): (1, 2, 5, 10, ALL),
+    ("iSAGE", "m"): (2, 3, 5, 10, ALL),
+    ("iPFI", "reservoir_size"): (50, 100, 200),
+    ("iSAGE", "reservoir_size"): (50, 100, 200),
+    ("iPDP", "grid_size"): (5, 10, 20),
+}
 
-Values = Mapping[str, float]
+Cell = tuple[str, str, Any]
+"""Method, setting and its value."""
+
+CELLS: list[Cell] = [(*key, value) for key, values in TRIED.items() for value in values]
+
+
+@dataclass
+class Measured:
+    """The relative squared errors of one stream, a number for each seed, and the times."""
+
+    errors: dict[Cell, list[float]] = field(default_factory=lambda: defaultdict(list))
+    static: dict[tuple[str, float], list[float]] = field(default_factory=lambda: defaultdict(list))
+    tracking: dict[tuple[str, float], list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    def error(self, cell: Cell) -> float:
+        return statistics.fmean(self.errors[cell])
+
+    def time_ratio(self, cell: Cell, other: Cell) -> float:
+        """Return the median over blocks of records, in which all take turns."""
+        pairs = self.watch.pairs((str(cell),), (str(other),))
+        return statistics.median(ours / theirs for ours, theirs in pairs)
 
 
 def error_for_time(run: Run) -> Iterator[Figure]:
-    """Measure the squared error of iPFI and iSAGE times the microseconds of a record.
+    """Measure the squared error of explanations times the time of a record, for each default.
 
-    The forest is trained before and learns no more, and all runs explain the same 1,000 records
-    with equal weights, so what is left is the error of sampling: root mean square over features
-    and ten seeds. iPFI is compared with expected PFI: each record with every other one's values.
-    iSAGE is compared with the mean of 20 other runs that take the whole reservoir; its error has
-    the bias of few samples in it. The ratio is error² × µs by that of one inner sample: below 1,
-    the samples are worth their price.
+    Five streams with models that learn no more: a linear model on independent Gaussian features
+    and on features with an autocorrelation of 0.9, with exact truths; an ARF of ten trees on
+    agrawal, a logistic regression on elec2 records drawn at random, and a regression tree on
+    Friedman's function, whose truth is a run of 20,000 other records with the whole reservoir.
+    The error is the mean over the features of (estimate − truth)² in units of the truth's squared
+    total, at the end of 3,000 records, mean of 16 seeds; that of iPDP is of the curve, at 41 points
+    from the 5 % quantile to the 95 % quantile. One setting is varied, the others have the product's
+    defaults. The time is that of `explain_one`, all settings in turns. The ratio is error² × time
+    by that of the default, the geometric mean over the streams, with the smallest and the largest
+    in brackets: below 1, a value is worth more than the default.
+
+    alpha costs no time. Its error is given twice: after 3,000 records in which nothing changes, and
+    as the mean over the 3,000 records after the model is replaced by one of another concept. There
+    the ratio is error² by that of alpha = 0.001. From both follows how close changes must be for a
+    larger alpha to have the smaller mean square error.
     """
-    static = Static(run.clock)
-    xs, ys = zip(*static.records, strict=True)
-    expected = expected_pfi(None, xs, ys, [*xs[0]], evaluator=static.evaluator)
-    for name, kind, reference in (
-        ("iPFI, M", IncrementalPFI, expected),
-        ("iSAGE, m", IncrementalSAGE, static.mean_sage()),
-    ):
-        watch = Stopwatch()
-        errors = dict.fromkeys(SAMPLES, 0.0)
-        for seed in range(SEEDS):
-            for samples, values in static.values(kind, SAMPLES, seed, watch).items():
-                errors[samples] += square_error(values, reference) / SEEDS
-        yield from _figures(name, errors, {each: watch.microseconds(str(each)) for each in SAMPLES})
+    found = {}
+    for name, make in STREAMS.items():
+        found[name] = measured(make(), range(SEEDS), RECORDS, run.clock)
+    yield from figures(found)
 
 
-def _figures(
-    name: str, errors: Mapping[InnerSamples, float], us: Mapping[InnerSamples, float]
-) -> Iterator[Figure]:
-    one = errors[1] * us[1]
-    for samples, error in errors.items():
+def measured(stream: Stream, seeds: Sequence[int], records: int, clock: Clock) -> Measured:
+    truth = {method: stream.truth(method.lower(), 0) for method in METHODS}
+    after = {method: stream.truth(method.lower(), 1) for method in METHODS}
+    curves = stream.curves()
+    result = Measured()
+    for seed in seeds:
+        clock.progress(partial("{}, seed {}".format, stream.name, seed))
+        explainers = explained(stream, seed, records, result.watch)
+        for cell, explainer in explainers.items():
+            if isinstance(explainer, IncrementalPDP):
+                error = relative_of_curves(explainer.curves, curves)
+            else:
+                error = relative(explainer.values, truth[cell[0]])
+            result.errors[cell].append(error)
+        for key, (static, tracking) in followed(stream, seed, records, truth, after).items():
+            result.static[key].append(static)
+            result.tracking[key].append(tracking)
+    return result
+
+
+def explained(stream: Stream, seed: int, records: int, watch: Stopwatch) -> dict[Cell, Any]:
+    """Return explainers with all settings after so many records, which they took in turns.
+
+    Their order is another one for each record, since each leaves the caches to the next. While
+    storages fill, no time counts.
+    """
+    explainers = {cell: explainer(stream, cell, seed) for cell in CELLS}
+    turns, rng = [*explainers.items()], random.Random(seed)
+    for t, (x, ys) in enumerate(stream.draw(records, seed), 1):
+        timer = watch if t > WARM_UP else Stopwatch()
+        rng.shuffle(turns)
+        for cell, each in turns:
+            arguments = (x,) if isinstance(each, IncrementalPDP) else (x, ys[0])
+            timer.time(str(cell), each.explain_one, *arguments)
+    return explainers
+
+
+def explainer(stream: Stream, cell: Cell, seed: int) -> Any:
+    """Return an explainer with the product's defaults, but for one setting."""
+    method, setting, value = cell
+    options: dict[str, Any] = {"seed": seed, "evaluator": stream.evaluators[0]}
+    if method == "iPDP":
+        return IncrementalPDP(None, stream.features, categorical=[], **{setting: value}, **options)
+    samples = {"iPFI": "M", "iSAGE": "m"}[method]
+    given = {samples: DEFAULTS[method, samples], setting: value}
+    given["inner_samples"] = given.pop(samples)
+    return METHODS[method](None, stream.features, loss=stream.loss, **given, **options)
+
+
+def followed(
+    stream: Stream,
+    seed: int,
+    records: int,
+    truth: Mapping[str, Mapping[str, float]],
+    after: Mapping[str, Mapping[str, float]],
+) -> dict[tuple[str, float], tuple[float, float]]:
+    """Return method and alpha → the error before the model changes, and its mean after that."""
+    model = Replaced(stream)
+    options = {"loss": stream.loss, "alpha": ALPHAS, "seed": seed, "evaluator": model}
+    explainers = {
+        method: kind(
+            None,
+            stream.features,
+            inner_samples=DEFAULTS[method, "M" if method == "iPFI" else "m"],
+            **options,
+        )
+        for method, kind in METHODS.items()
+    }
+    static: dict[tuple[str, float], float] = {}
+    later: dict[tuple[str, float], list[float]] = defaultdict(list)
+    for t, (x, ys) in enumerate(stream.draw(2 * records, seed), 1):
+        model.used = int(t > records)
+        explain_together([*explainers.values()], x, ys[model.used])
+        if t == records or (t > records and t % CHECKED_EVERY == 0):
+            for method, each in explainers.items():
+                for alpha in ALPHAS:
+                    values = each.at(alpha).values
+                    if t == records:
+                        static[method, alpha] = relative(values, truth[method])
+                    else:
+                        later[method, alpha].append(relative(values, after[method]))
+    return {key: (static[key], statistics.fmean(later[key])) for key in static}
+
+
+class Replaced:
+    """An evaluator of the model in use, that of the concept ``used``."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._evaluators = stream.evaluators
+        self.used = 0
+
+    def __call__(self, inputs: Inputs) -> Table:
+        return self._evaluators[self.used](inputs)
+
+
+def figures(found: Mapping[str, Measured]) -> Iterator[Figure]:
+    """Yield a figure for each value of each setting."""
+    each = [*found.values()]
+    for cell in CELLS:
+        yield _setting(cell, each)
+    for method in METHODS:
+        static, tracking = (
+            {alpha: [statistics.fmean(of[method, alpha]) for of in errors] for alpha in ALPHAS}
+            for errors in ([m.static for m in each], [m.tracking for m in each])
+        )
+        yield from alpha_figures(method, static, tracking)
+
+
+def _setting(cell: Cell, each: Sequence[Measured]) -> Figure:
+    method, setting, value = cell
+    default = (method, setting, DEFAULTS[method, setting])
+    errors = [m.error(cell) / m.error(default) for m in each]
+    times = [m.time_ratio(cell, default) for m in each]
+    mark = " (default)" if cell == default else ""
+    micros = ", ".join(f"{m.watch.microseconds(str(cell)):,.0f}" for m in each)
+    return _figure(
+        f"{method}, {setting} = {value}{mark}: error² × time",
+        f"error² {_mean(errors):.2f}, time {_mean(times):.2f} of the default's; {micros} µs, "
+        f"error {_percents([m.error(cell) for m in each])}",
+        f"{setting} = {default[2]}",
+        [error * time for error, time in zip(errors, times, strict=True)],
+    )
+
+
+Squares = Mapping[float, Sequence[float]]
+"""alpha → mean square error on each stream."""
+
+
+def alpha_figures(method: str, static: Squares, tracking: Squares) -> Iterator[Figure]:
+    """Yield each alpha's errors without and after a change, and when a larger one is better."""
+    first = ALPHAS[0]
+    for when, squares in (("nothing changes", static), ("after a change", tracking)):
+        for alpha in ALPHAS:
+            yield _figure(
+                f"{method}, alpha = {alpha}: error², {when}",
+                f"error {_percents(squares[alpha])}",
+                f"alpha = {first}",
+                [ours / other for ours, other in zip(squares[alpha], squares[first], strict=True)],
+            )
+    for alpha in ALPHAS[1:]:
+        columns = zip(static[first], tracking[first], static[alpha], tracking[alpha], strict=True)
+        between = [break_even(*each) for each in columns]
         yield Figure(
-            f"{name} = {samples}, ARF-10 (static), agrawal (d = 9): error² × µs a record",
-            f"{error * us[samples]:.3g} ({math.sqrt(error):.4f} in {us[samples]:,.0f} µs)",
-            f"{one:.3g}",
-            error * us[samples] / one,
+            f"{method}, alpha = {alpha}: better than {first} if changes are closer than",
+            f"{', '.join(f'{each:,.0f}' for each in between)} records",
+            f"{RECORDS:,} records measured after a change",
+            statistics.median(between) / RECORDS,
+            (min(between) / RECORDS, max(between) / RECORDS),
         )
 
 
-class Static:
-    """A forest that learns no more, and the records that are explained."""
+def break_even(static: float, tracking: float, other: float, other_tracking: float) -> float:
+    """Return how many records lie between changes if two rates have the same mean square error.
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._model = forest.ARFClassifier(n_models=10, seed=1)
-        stream = agrawal()
-        for x, y in islice(stream, TRAINED):
-            self._model.learn_one(x, y)
-        self._filling = list(islice(stream, RESERVOIR))
-        self.records = list(islice(stream, MEASURED))
-        self.evaluator = evaluator_for(self._model)
+    The squares are those of the smaller rate while nothing changes and after a change, then those
+    of the larger one; infinite if that one is better while nothing changes, too.
 
-    def values(
-        self, kind: Kind, samples: Sequence[InnerSamples], seed: int, watch: Stopwatch
-    ) -> dict[InnerSamples, Values]:
-        """Return the estimates for each number of inner samples, taking turns record by record."""
-        features = list(self.records[0][0])
-        explainers = {
-            each: kind(
-                self._model,
-                features,
-                alpha=ALPHA,
-                reservoir_size=RESERVOIR,
-                inner_samples=each,
-                seed=seed,
-                evaluator=self.evaluator,
-            )
-            for each in samples
-        }
-        for x, y in self._filling:
-            for explainer in explainers.values():
-                explainer.explain_one(x, y)
-        for x, y in self.records:
-            self._clock.progress(lambda: f"{kind.__name__}, seed {seed}")
-            for each, explainer in explainers.items():
-                watch.time(str(each), explainer.explain_one, x, y)
-        return {each: explainer.values for each, explainer in explainers.items()}
-
-    def mean_sage(self) -> Values:
-        """Return the mean of runs that take the whole reservoir, with seeds of their own."""
-        seeds = range(SEEDS, SEEDS + REFERENCES)
-        runs = [self.values(IncrementalSAGE, (ALL,), i, Stopwatch())[ALL] for i in seeds]
-        return {feature: statistics.fmean(each[feature] for each in runs) for feature in runs[0]}
+    Examples
+    --------
+    >>> break_even(1.0, 13.0, 2.0, 4.0)  # 1 + 12 · 3,000 / n = 2 + 2 · 3,000 / n
+    30000.0
+    """
+    if other <= static:
+        return math.inf
+    return RECORDS * ((tracking - static) - (other_tracking - other)) / (other - static)
 
 
-def square_error(values: Values, reference: Values) -> float:
-    return statistics.fmean((value - reference[f]) ** 2 for f, value in values.items())
+def _figure(name: str, ours: str, other: str, ratios: Sequence[float]) -> Figure:
+    return Figure(name, ours, other, _mean(ratios), (min(ratios), max(ratios)))
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    """Return the geometric mean."""
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def _percents(squares: Sequence[float]) -> str:
+    """Return root mean square errors, in per cent of the total."""
+    return ", ".join(f"{100.0 * math.sqrt(square):.2f}" for square in squares) + " %"

@@ -27,12 +27,12 @@ STREAMS: Mapping[str, tuple[float, float]] = {
 Records = list[tuple[dict[str, float], float]]
 
 
-def linear() -> Any:
+def linear(weights: Mapping[str, float] = WEIGHTS) -> Any:
     """Return the model, which learns nothing more."""
     model = linear_model.LinearRegression()
-    zeros = dict.fromkeys(WEIGHTS, 0.0)
+    zeros = dict.fromkeys(weights, 0.0)
     model.learn_one(zeros, 0.0)
-    for feature, weight in WEIGHTS.items():
+    for feature, weight in weights.items():
         model._weights[feature] = weight
     return model
 
@@ -52,9 +52,9 @@ def records(stream: str, n: int, seed: int) -> Records:
     ]
 
 
-def truths(stream: str) -> dict[str, dict[str, float]]:
+def truths(stream: str, of_model: Mapping[str, float] = WEIGHTS) -> dict[str, dict[str, float]]:
     """Return method → feature → what the squared error, or the grid from 5 to 95 %, gives it."""
-    weights = np.array([*WEIGHTS.values()])
+    weights = np.array([*of_model.values()])
     shapley = weights * (_covariance(STREAMS[stream][0]) @ weights)
     spread = float(np.std(np.linspace(-1.0, 1.0, 10), ddof=1)) * 1.6448536269514722
     each = {"ipfi": 2.0 * weights**2, "isage": shapley, "ipdp": np.abs(weights) * spread}
