@@ -240,7 +240,7 @@ def smoothing_noise(increments: Iterable[Floats], alpha: float) -> float:
     The smoothed mean of independent increments has the variance α / (2 − α) of a single one. The
     mean distance of a normal number from its centre is √(2/π) standard deviations; these are
     summed over the features, as shares of all importance. The interval PFI is of the same records,
-    so less is left where the smoothing counts about as many records as the interval has (α = 0.001).
+    so less is left where the smoothing counts about as many as the interval has (α = 0.001).
     """
     each = np.array([*increments])
     deviations = each.std(axis=0) * np.sqrt(alpha / (2.0 - alpha))
