@@ -133,7 +133,7 @@ FU_3_PAIRS = {
 FU_3_END = {"salary": 0.292, "commission": 0.159, "age": 0.302, "loan": 0.007}
 """The authors' interval PFI at the end of fu. 3, mean of their runs."""
 
-FIRST_SEEDS = {"elec2 fe. 1": 2}
+FIRST_SEEDS = {"elec2 fe. 1": 3}
 """Streams of the first run, where it is not one."""
 
 DRAWN_EVERY = 250
