@@ -59,8 +59,8 @@ def experiments(
 ) -> None:
     """Run the experiments without a result, and write tables and figures of all results.
 
-    An interrupted run resumes. DATA names the folder of elec2.csv.gz, by default
-    ../shared/data.
+    An interrupted run resumes. DATA names the folder of elec2.csv.gz and
+    weather.csv.gz, by default ../shared/data.
     """
     if list_:
         for each in EXPERIMENTS:

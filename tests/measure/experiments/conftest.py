@@ -4,13 +4,14 @@ import os
 
 import pytest
 
-from tests.measure.experiments.streams import elec2
+from tests.measure.experiments.streams import elec2, weather
 
 
 @pytest.fixture
-def elec2_is_there() -> None:
+def data_is_there() -> None:
     """Skip a test where the data is not; CI has it."""
     try:
         elec2()
+        weather()
     except FileNotFoundError as error:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))

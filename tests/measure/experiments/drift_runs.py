@@ -3,8 +3,10 @@
 A model that goes on learning changes also without a drift: so it is run without one too.
 """
 
+import random
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, get_args
@@ -14,7 +16,7 @@ import numpy as np
 from fluxplain.config import DriftSettings
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.effect_gate import EffectGate
-from fluxplain.drift.signal_watch import SignalWatch
+from fluxplain.drift.signal_watch import Shift, SignalWatch
 from fluxplain.evaluate import evaluator_for
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
@@ -22,9 +24,8 @@ from fluxplain.explain.losses import cross_entropy
 from fluxplain.forest.conversion import as_arrays
 from fluxplain.schemas.change import Signal
 from fluxplain.schemas.methods import Watched
-from tests.kit.changes import shifts_at
-from tests.kit.support import outputs_of
 from tests.measure.experiments import drift_streams as streams
+from tests.measure.experiments.drift_windows import alarms, ks, mean, psi, shapley
 
 EMIT_EVERY = 10
 """Observations from one published value to the next: the default."""
@@ -36,22 +37,31 @@ WARM_UP = 100
 class Variant(NamedTuple):
     """A detector, the signal that it watches, and the smallest change that is published."""
 
-    title: str
     signal: Signal
     detector: str
     parameters: dict[str, Any]
     min_effect: float
 
-    def alarms(self, features: Mapping[str, Floats]) -> dict[str, list[int]]:
-        """Return feature → where it changed; the features of a method are watched side by side."""
+    def alarms(
+        self, features: Mapping[str, Floats], trends: Mapping[str, Floats]
+    ) -> dict[str, list[int]]:
+        """Return feature → where it changed; the features of a method are watched side by side.
+
+        The trends, if any, are watched too, as in the pipeline.
+        """
         settings = DetectorSettings(self.signal, self.detector, self.parameters)
-        watches = {feature: SignalWatch(settings, "") for feature in features}
+        trend = replace(settings, signal="trend")
+        main = {feature: SignalWatch(settings, "") for feature in features}
+        watches = [(f, watch, features[f].tolist()) for f, watch in main.items()]
+        watches += [(f, SignalWatch(trend, ""), each.tolist()) for f, each in trends.items()]
         gates = {feature: EffectGate(self.min_effect) for feature in features}
         found: dict[str, list[int]] = {feature: [] for feature in features}
-        for t, numbers in enumerate(zip(*features.values(), strict=True)):
-            for (feature, watch), number in zip(watches.items(), numbers, strict=True):
-                others = sum(abs(each.mean) for each in watches.values() if each is not watch)
-                for shift in shifts_at(watch, t, float(number)):
+        for t in range(len(watches[0][2])):
+            for feature, watch, numbers in watches:
+                for shift in watch.update(t, numbers[t], None):
+                    if not isinstance(shift, Shift):
+                        continue
+                    others = sum(abs(main[each].mean) for each in main if each != feature)
                     change = watch.change(shift, stream="", seq=t, ts=None, method="loss")
                     if gates[feature].passed(change, others) is not None:
                         found[feature].append(t)
@@ -62,43 +72,56 @@ ADWIN = {"delta": 2e-3, "grace_period": 10, "min_window_length": 5}
 """River's defaults."""
 
 
-def variants(method: Watched, series: int) -> dict[str, Variant]:
-    """Return the detectors compared, where so many series are watched; the first is the default."""
+def default(method: Watched, series: int) -> Variant:
+    """Return the default detector of a method, where so many series are watched."""
     settings, least = DriftSettings().of(method, series), DriftSettings().min_effect
     assert settings is not None
-    default = settings.signal, settings.detector, settings.parameters
-    return {
-        "default": Variant("default", *default, least),
-        "adwin": Variant("ADWIN on increments", "increment", "adwin", ADWIN, 0.0),
-        "values": Variant("ADWIN on values, as in the paper", "value", "adwin", ADWIN, 0.0),
-    }
+    return Variant(settings.signal, settings.detector, settings.parameters, least)
+
+
+UNIMPORTANT = "AR 0.9, frozen model, a feature shifts on which nothing depends"
+"""Its explanations should not change."""
 
 
 @dataclass(frozen=True)
 class Scenario:
     """A stream, and the model that learns it.
 
-    The stream is made of a seed and the number of records before the drift, the model of a seed.
-    ``changing`` are the features whose explanation must change after the drift; ``control`` names
-    the stream of :data:`STILL` that it is without.
+    Both are made of a seed and the number of records before the drift. ``changing`` are the
+    features that change, or whose effect does; ``control`` names the stream of :data:`STILL` that
+    it is without. A model that does not learn is frozen after its first records.
     """
 
     title: str
     stream: Callable[[int, int], streams.Stream]
     changing: tuple[str, ...] = ()
-    model: Callable[[int], Any] = streams.forest_of_five
+    model: Callable[[int, int], Any] = streams.forest_of_five
     control: str = "agrawal"
+    learns: bool = True
 
 
 STATIONARY = {
     "agrawal": Scenario("agrawal", lambda seed, _: streams.agrawal(seed)),
-    "elec2": Scenario("elec2 resampled", lambda seed, _: streams.resampled(seed)),
     "hyperplane": Scenario(
         "hyperplane",
         lambda seed, _: streams.hyperplane(seed, None),
         model=streams.adaptive_tree,
     ),
+    "sea": Scenario("SEA", streams.still(streams.sea), model=streams.adaptive_tree),
+    "led": Scenario("LED", streams.still(streams.led), model=streams.bayes),
+    "rbf": Scenario("RBF", streams.still(streams.rbf), model=streams.adaptive_tree),
+    "mixed": Scenario("Mixed", streams.still(streams.mixed), model=streams.adaptive_tree),
+    "sine": Scenario("SINE", streams.still(streams.sine), model=streams.adaptive_tree),
+    "ar": Scenario(
+        "AR 0.9", streams.still(streams.autocorrelated), model=streams.logistic, learns=False
+    ),
+    "elec2": Scenario("elec2 resampled", lambda seed, _: streams.resampled(seed)),
+    "days": Scenario("elec2 resampled by days", streams.days),
+    "weather": Scenario("weather resampled", streams.bellevue_resampled),
 }
+
+RESAMPLED = ("elec2", "days", "weather")
+"""Streams that no drift is compared with."""
 
 DRIFTS = {
     "sudden": Scenario(
@@ -131,16 +154,101 @@ DRIFTS = {
         streams.logistic,
         "rotating",
     ),
+    "sea": Scenario(
+        "SEA, sudden: the limit rises from 8 to 9.5",
+        streams.abrupt(streams.sea),
+        ("x1", "x2"),
+        streams.adaptive_tree,
+        "sea",
+    ),
+    "led": Scenario(
+        "LED, three segments exchanged with noise",
+        streams.abrupt(streams.led),
+        ("x1", "x2", "x3", "x8", "x9", "x10"),
+        streams.bayes,
+        "led",
+    ),
+    "rbf": Scenario(
+        "RBF, gradual within 2,000: other centres",
+        streams.slow(streams.rbf, 2_000),
+        ("x1", "x2", "x3", "x4"),
+        streams.adaptive_tree,
+        "rbf",
+    ),
+    "mixed": Scenario(
+        "Mixed, sudden: classes exchanged",
+        streams.abrupt(streams.mixed),
+        ("x1", "x2", "x3", "x4"),
+        streams.adaptive_tree,
+        "mixed",
+    ),
+    "sine": Scenario(
+        "SINE, gradual within 2,000",
+        streams.slow(streams.sine, 2_000),
+        ("x1", "x2"),
+        streams.adaptive_tree,
+        "sine",
+    ),
+    "ar": Scenario(
+        "AR 0.9, frozen model, sudden: another feature decides",
+        streams.abrupt(streams.autocorrelated),
+        ("x1", "x3"),
+        streams.logistic,
+        "ar",
+        learns=False,
+    ),
+    "learned": Scenario(
+        "AR 0.9, learning model, sudden: another feature decides",
+        streams.abrupt(streams.autocorrelated),
+        ("x1", "x3"),
+        streams.logistic,
+        "learned",
+    ),
+    "shifted": Scenario(
+        "AR 0.9, frozen model, virtual drift of the feature that decides",
+        streams.abrupt(streams.raised(1)),
+        ("x1",),
+        streams.logistic,
+        "ar",
+        learns=False,
+    ),
+    "reversing": Scenario(
+        "an effect changes its sign, the loss does not change",
+        streams.reversing,
+        ("x1",),
+        streams.Reversing,
+        "reversing",
+    ),
+    "misread": Scenario(
+        "weather, visibility and wind speed exchanged",
+        streams.misread,
+        ("feat_4", "feat_5"),
+        control="bellevue",
+    ),
     "elec2": Scenario(
         "elec2, vicprice begins to vary", streams.electricity, ("vicprice",), control="vicprice"
     ),
+    "unimportant": Scenario(
+        UNIMPORTANT,
+        streams.abrupt(streams.raised(4)),
+        ("x4",),
+        streams.logistic,
+        "ar",
+        learns=False,
+    ),
 }
 
-STILL = STATIONARY | {"rotating": DRIFTS["rotating"], "vicprice": DRIFTS["elec2"]}
-"""Streams without a drift: that of the last two would come after the last record."""
+STILL = {name: each for name, each in STATIONARY.items() if name not in RESAMPLED} | {
+    "rotating": DRIFTS["rotating"],
+    "learned": DRIFTS["learned"],
+    "reversing": DRIFTS["reversing"],
+    "vicprice": DRIFTS["elec2"],
+    "bellevue": Scenario("weather as it is", streams.bellevue),
+}
+"""Streams without a drift: that of some would come after the last record."""
 
-Signals = dict[str, dict[str, Floats]]
-"""Method → feature → numbers; the loss is a method with one feature, ``""``."""
+Features = dict[str, Floats]
+"""Feature → numbers; the loss has one feature, ``""``."""
 
 
 def signals(
@@ -151,86 +259,125 @@ def signals(
     records: int,
     learns: bool,
     seed: int,
-) -> tuple[Signals, Signals]:
-    """Return what the pipeline would watch, with its default settings.
+) -> dict[str, dict[str, Features]]:
+    """Return what the detectors watch, by signal and method, with the pipeline's defaults.
 
-    The increments and losses are one for each explained observation, the smoothed values one for
-    every tenth. Both are 0 while the reservoirs fill.
+    Each signal has one number for each explained observation, but the smoothed ``"value"`` one for
+    every tenth. Explanations are 0 while the reservoirs fill. ``"input"`` has the observations and
+    the sizes of Shapley values.
     """
     features: list[str] = []
+    recent: deque[Any] = deque(maxlen=WARM_UP)
     for x, y in islice(stream, pretraining):
         features = features or list(x)
+        recent.append(x)
         model.learn_one(x, y)
-    ask = evaluator_for(model)
+    ask, rng = evaluator_for(model), random.Random(seed)
     common: dict[str, Any] = {"alpha": 0.001, "seed": seed, "evaluator": ask}
     categorical = [feature for feature in streams.AGRAWAL_CATEGORICAL if feature in features]
+    ipdp = IncrementalPDP(model, features, categorical=categorical, **common)
     explainers: dict[str, IncrementalPFI | IncrementalSAGE | IncrementalPDP] = {
         "ipfi": IncrementalPFI(model, features, loss=cross_entropy, **common),
         "isage": IncrementalSAGE(model, features, loss=cross_entropy, **common),
-        "ipdp": IncrementalPDP(model, features, categorical=categorical, **common),
+        "ipdp": ipdp,
     }
-    increments = {method: np.zeros((records, len(features))) for method in explainers}
-    values = {method: np.zeros((records // EMIT_EVERY, len(features))) for method in explainers}
+    found: dict[tuple[str, str], Floats] = defaultdict(lambda: np.zeros((records, len(features))))
     losses = np.zeros(records)
     for t, (x, y) in enumerate(islice(stream, records)):
-        [prediction] = outputs_of(ask, x, [{}])
+        prediction, sizes = shapley(ask, x, rng.choice(recent), rng)
         losses[t] = cross_entropy(y, prediction)
         explain_together([*explainers.values()], x, y)
+        row = {("input", "inputs"): x, ("input", "shap"): sizes, ("trend", "ipdp"): ipdp.trends}
         for method, explainer in explainers.items():
-            known = explainer.increments
-            if known:
-                increments[method][t] = [known[feature] for feature in features]
-            if t % EMIT_EVERY == EMIT_EVERY - 1:
-                values[method][t // EMIT_EVERY] = [*explainer.values.values()]
+            row["increment", method] = explainer.increments
+            row["value", method] = explainer.values
+        for key, numbers in row.items():
+            if numbers:
+                found[key][t] = [numbers[feature] for feature in features]
+        recent.append(x)
         if learns:
             model.learn_one(x, y)
-    each, every = (
-        {method: dict(zip(features, numbers.T, strict=True)) for method, numbers in many.items()}
-        for many in (increments, values)
-    )
-    return each | {"loss": {"": losses}}, every
+    named: dict[str, dict[str, Features]] = defaultdict(dict)
+    for (signal, method), columns in found.items():
+        each = columns[EMIT_EVERY - 1 :: EMIT_EVERY] if signal == "value" else columns
+        named[signal][method] = dict(zip(features, each.T, strict=True))
+    named["increment"]["loss"] = {"": losses}
+    return named
 
 
 Alarms = tuple[int, int, int | None]
 """Before the drift, from there on, and after how many records the first of these was."""
 
+Found = dict[str, dict[str, dict[str, Alarms]]]
+"""Detector → method → feature → alarms."""
 
-def run(
-    kind: str, name: str, *, pretraining: int, before: int, records: int, seed: int
-) -> dict[str, dict[str, dict[str, Alarms]]]:
-    """Return what each detector alarms at: detector → method → feature → alarms.
+
+def run(kind: str, name: str, *, pretraining: int, before: int, records: int, seed: int) -> Found:
+    """Return what each detector alarms at.
 
     Without a drift the model is ``"frozen"`` or ``"learning"``; or the stream is ``"drifting"``.
     Records are learned first (``pretraining``), then explained: ``before`` the drift, or where it
     would come, and in all.
     """
     drifts = kind == "drifting"
-    scenario = (DRIFTS if drifts else STILL)[name]
-    increments, values = signals(
-        scenario.stream(seed, pretraining + (before if drifts else records)),
-        as_arrays(scenario.model(seed)),
+    scenario = (DRIFTS if drifts else STATIONARY | STILL)[name]
+    at = pretraining + (before if drifts else records)
+    watched = signals(
+        scenario.stream(seed, at),
+        as_arrays(scenario.model(seed, at)),
         pretraining=pretraining,
         records=records,
-        learns=kind != "frozen",
+        learns=kind != "frozen" and scenario.learns,
         seed=seed,
     )
-    series = sum(map(len, increments.values()))
-    found: dict[str, dict[str, dict[str, Alarms]]] = {}
-    for method in get_args(Watched):
-        for key, variant in variants(method, series).items():
-            watched = (values if variant.signal == "value" else increments).get(method)
-            if watched is not None:
-                found.setdefault(key, {})[method] = _alarms(variant, watched, before)
-    return found
+    return {
+        detector: {
+            method: {
+                feature: _counted(each, EMIT_EVERY if detector == "values" else 1, before)
+                for feature, each in features.items()
+            }
+            for method, features in methods.items()
+        }
+        for detector, methods in _alarms(watched).items()
+    }
 
 
-def _alarms(variant: Variant, features: Mapping[str, Floats], before: int) -> dict[str, Alarms]:
-    every = 1 if variant.signal == "increment" else EMIT_EVERY
-    begin = WARM_UP // every
-    found = variant.alarms({feature: each[begin:] for feature, each in features.items()})
-    counted = {}
-    for feature, places in found.items():
-        seqs = [(begin + t) * every + every - 1 for t in places]
-        after = [seq - before for seq in seqs if seq >= before]
-        counted[feature] = len(seqs) - len(after), len(after), after[0] if after else None
-    return counted
+def _alarms(
+    watched: Mapping[str, Mapping[str, Features]],
+) -> dict[str, dict[str, dict[str, list[int]]]]:
+    """Return detector → method → feature → places of the alarms in the watched numbers."""
+    begun: dict[str, dict[str, Features]] = {
+        signal: {
+            method: {
+                feature: each[WARM_UP // (EMIT_EVERY if signal == "value" else 1) :]
+                for feature, each in features.items()
+            }
+            for method, features in methods.items()
+        }
+        for signal, methods in watched.items()
+    }
+    increments, trends = begun["increment"], begun["trend"]
+    series = sum(map(len, increments.values())) + sum(map(len, trends.values()))
+    adwin = Variant("increment", "adwin", ADWIN, 0.0)
+    inputs, sizes = begun["input"]["inputs"], begun["input"]["shap"]
+    return {
+        "default": {
+            method: default(method, series).alarms(increments[method], trends.get(method, {}))
+            for method in get_args(Watched)
+        },
+        "adwin": {"loss": adwin.alarms(increments["loss"], {})},
+        "values": {
+            method: adwin._replace(signal="value").alarms(values, {})
+            for method, values in begun["value"].items()
+        },
+        "psi": {"inputs": alarms(psi, inputs)},
+        "ks": {"inputs": alarms(ks, inputs)},
+        "shap": {"shap": alarms(mean, sizes)},
+    }
+
+
+def _counted(places: list[int], every: int, before: int) -> Alarms:
+    """Return the alarms before and after a record, and how long after it the first one was."""
+    seqs = [WARM_UP + t * every + every - 1 for t in places]
+    after = [seq - before for seq in seqs if seq >= before]
+    return len(seqs) - len(after), len(after), after[0] if after else None

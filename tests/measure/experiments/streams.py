@@ -19,6 +19,7 @@ VICPRICE_VARIES = 17_424
 """Records of elec2 before the first one in which ``vicprice`` is another."""
 
 ELEC2_SHA256 = "cdf901433885f29eca6911f70c0eeafb50d90596c879c30c5b99f5a2e8e734ff"
+WEATHER_SHA256 = "3c38f05bdc5c4cb115f122414c66976e3662c875d96d7199d9e47fc46aff150e"
 """Of the data, uncompressed."""
 
 
@@ -27,16 +28,9 @@ def elec2() -> list[Record]:
 
     The file lacks the attributes ``date`` and ``day`` that the papers have. They follow from the
     order: the day, counted from the first and scaled to [0, 1], and the day of the week, from 1
-    for Monday; the first one is Tuesday, 7 May 1996. Other data would give other results: it is
-    refused.
+    for Monday; the first one is Tuesday, 7 May 1996.
     """
-    path = Path(os.environ.get("DATA", "../shared/data")) / "elec2.csv.gz"
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is missing: name its folder by the variable DATA")
-    text = gzip.decompress(path.read_bytes())
-    if hashlib.sha256(text).hexdigest() != ELEC2_SHA256:
-        raise ValueError(f"{path} has other data than the results rest on, whose SHA-256 is known")
-    rows = list(csv.DictReader(text.decode().splitlines()))
+    rows = _rows("elec2.csv.gz", ELEC2_SHA256)
     last_day = len(rows) // HALF_HOURS - 1
     records = []
     for t, row in enumerate(rows):
@@ -45,6 +39,27 @@ def elec2() -> list[Record]:
         x = {"date": day / last_day, "day": 1 + (day + 1) % 7}
         records.append((x | {name: float(value) for name, value in row.items()}, y))
     return records
+
+
+def weather() -> list[Record]:
+    """Return the weather of Bellevue, Nebraska: 18,159 days in order, and whether it rained."""
+    rows = _rows("weather.csv.gz", WEATHER_SHA256)
+    return [
+        ({name: float(value) for name, value in row.items()}, int(y))
+        for row in rows
+        for y in [row.pop("target")]
+    ]
+
+
+def _rows(name: str, sha256: str) -> list[dict[str, str]]:
+    """Return the rows of a file. Other data would give other results: it is refused."""
+    path = Path(os.environ.get("DATA", "../shared/data")) / name
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing: name its folder by the variable DATA")
+    text = gzip.decompress(path.read_bytes())
+    if hashlib.sha256(text).hexdigest() != sha256:
+        raise ValueError(f"{path} has other data than the results rest on, whose SHA-256 is known")
+    return list(csv.DictReader(text.decode().splitlines()))
 
 
 def shuffled(records: Iterable[Record], seed: int) -> list[Record]:

@@ -70,7 +70,7 @@ SMALL: dict[str, tuple[int, dict[str, Any], str]] = {
         {"drift": 300, "records": 600, "window": 100, "every": 50},
         r"(Equal|Worse): \d+ of 8 curves",
     ),
-    "drift": (1, {"pretraining": 20, "before": 110, "records": 130}, "With the defaults"),
+    "drift": (1, {"pretraining": 20, "before": 110, "records": 130}, "With frozen models"),
 }
 """Runs, sizes, and how the sentence begins."""
 
@@ -82,7 +82,7 @@ def reported(module: Any, results: dict[str, Any]) -> Report:
     return report
 
 
-@pytest.mark.usefixtures("elec2_is_there")
+@pytest.mark.usefixtures("data_is_there")
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_run_is_reported(name: str) -> None:
     runs, sizes, sentence = SMALL[name]
@@ -272,7 +272,7 @@ def test_the_sentence_on_imputers_is_computed(interventional: float, says: str) 
     assert "observational iSAGE reaches the target of ≤ 2" in sentence
 
 
-@pytest.mark.usefixtures("elec2_is_there")
+@pytest.mark.usefixtures("data_is_there")
 def test_rankings_are_reported_before_and_after_vicprice_varies() -> None:
     length = VICPRICE_VARIES + 20 * isage_elec2.EVERY
     result = isage_elec2.run(seed=1, length=1_500, alpha=0.01, reservoir_size=10)

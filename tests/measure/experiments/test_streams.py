@@ -10,11 +10,11 @@ import pytest
 
 from tests.kit.support import AgrawalRule
 from tests.measure.experiments import drift_streams
-from tests.measure.experiments.drift_runs import DRIFTS, STILL
+from tests.measure.experiments.drift_runs import DRIFTS, STATIONARY, STILL
 from tests.measure.experiments.forests import switching_stream
 from tests.measure.experiments.ipfi_tables_2_and_3 import STREAMS, stream
 from tests.measure.experiments.sensor_network import FAULTS, break_sensor, readings
-from tests.measure.experiments.streams import elec2, switched
+from tests.measure.experiments.streams import HALF_HOURS, elec2, switched, weather
 
 
 def test_another_copy_of_elec2_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,12 +28,19 @@ def test_another_copy_of_elec2_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         elec2()
 
 
-def test_elec2_is_what_it_says(elec2_is_there: None) -> None:
+def test_elec2_is_what_it_says(data_is_there: None) -> None:
     records = elec2()
     assert len(records) == 45_312
     assert records[0][0]["day"] == 2
     assert len({x["vicprice"] for x, _ in records[:17_424]}) == 1
     assert records[17_424][0]["vicprice"] != records[0][0]["vicprice"]
+
+
+def test_the_weather_is_what_it_says(data_is_there: None) -> None:
+    records = weather()
+    assert len(records) == 18_159
+    assert records[0][0].keys() == {f"feat_{i}" for i in range(1, 9)}
+    assert {y for _, y in records} == {0, 1}
 
 
 def test_switched_features_exchange_their_values() -> None:
@@ -99,6 +106,54 @@ def test_a_stream_without_its_drift_has_the_same_records_until_then(name: str) -
     with_drift = [*islice(drifting.stream(1, 200), 400)]
     assert still[:200] == with_drift[:200]
     assert still != with_drift
+
+
+@pytest.mark.parametrize("name", DRIFTS)
+def test_a_stream_drifts_where_it_says(data_is_there: None, name: str) -> None:
+    scenario = DRIFTS[name]
+    drifting = [*islice(scenario.stream(1, 200), 700)]
+    still = [*islice((STATIONARY | STILL)[scenario.control].stream(1, 700), 700)]
+    if name != "elec2":  # its control has earlier records
+        same = [one == other for one, other in zip(drifting[:200], still[:200], strict=True)]
+        assert sum(same) == 200 or (sum(same) > 180 and "gradual" in scenario.title)
+    assert drifting[200:] != still[200:]
+    assert set(scenario.changing) <= drifting[0][0].keys()
+
+
+def test_a_raised_feature_is_the_only_one_that_changes() -> None:
+    for feature, by in ((1, 2.0), (4, 1.0)):
+        stream = drift_streams.raised(feature)
+        one, other = (
+            np.array([[*x.values()] for x, _ in islice(stream(1, c), 500)]) for c in (0, 1)
+        )
+        expected = np.zeros(4)
+        expected[feature - 1] = by
+        np.testing.assert_allclose(other - one, np.tile(expected, (500, 1)), atol=1e-12)
+
+
+def test_autocorrelated_features_are_standard_normal() -> None:
+    x = np.array([[*x.values()] for x, _ in islice(drift_streams.autocorrelated(1, 0), 20_000)])
+    assert np.abs(x.mean(axis=0)).max() < 0.15
+    assert np.abs(x.var(axis=0) - 1.0).max() < 0.15
+    assert np.corrcoef(x[1:, 0], x[:-1, 0])[0, 1] == pytest.approx(0.9, abs=0.02)
+
+
+def test_resampled_days_are_whole_days(data_is_there: None) -> None:
+    records = [*islice(drift_streams.days(1, 0), 3 * HALF_HOURS)]
+    for begin in range(0, len(records), HALF_HOURS):
+        assert len({x["date"] for x, _ in records[begin : begin + HALF_HOURS]}) == 1
+
+
+def test_a_replaced_model_knows_the_reversed_effect() -> None:
+    model = drift_streams.Reversing(1, at=1_000)
+    losses, right = [], []
+    for x, y in islice(drift_streams.reversing(1, 1_000), 2_000):
+        p = model.predict_proba_one(x)[1]
+        losses.append((y - p) ** 2)
+        right.append((x["x1"] > 0) == y)
+        model.learn_one(x, y)
+    assert np.mean(losses[:1_000]) == pytest.approx(np.mean(losses[1_000:]), abs=0.02)
+    assert np.mean(right[:1_000]) > 0.7 > 0.3 > np.mean(right[1_000:])
 
 
 def test_records_have_the_labels_of_the_concept_in_use() -> None:
