@@ -140,7 +140,7 @@ def test_the_report_counts_delays_and_false_alarms() -> None:
     records = 2 * (drift.FROZEN - WARM_UP)
     count = 2 * 3  # runs and methods
     rate = f"{count * 1e5 / records:.1f}"
-    assert f"most with {STATIONARY['agrawal'].title}: {rate} (≤ " in report.sentence
+    assert f"Most are with {STATIONARY['agrawal'].title}: {rate} (≤ " in report.sentence
     assert "shorter median delay for none. The default misses, in runs of 2: none." in (
         report.sentence
     )
@@ -157,7 +157,7 @@ def test_an_alarm_that_comes_without_the_drift_too_finds_none() -> None:
     for without, missed in ((121, False), (120, True)):
         report = drift.report(results(first=120, without=without))
         for title in titles(without=drift.UNRELATED):
-            assert (f"{title} 2" in report.sentence) == missed
+            assert (f"{title} (2)" in report.sentence) == missed
 
 
 def test_the_report_says_where_another_detector_is_faster() -> None:
@@ -169,5 +169,5 @@ def test_the_report_says_where_another_detector_is_faster() -> None:
 def test_the_report_says_what_was_missed() -> None:
     report = drift.report(results())
     for title in titles(without=drift.UNRELATED):
-        assert f"{title} 2" in report.sentence
+        assert f"{title} (2)" in report.sentence
         assert title in report.table
