@@ -404,14 +404,13 @@ def quantiles(ordered: Floats, counts: Places, levels: Floats, points: Floats) -
 
 
 @compiled
-def widening(correlations: float, noise: float, span: int) -> float:
+def widening(correlations: float, span: int) -> float:
     """Return the standard deviation of values over that of ``span`` neighbours, at most 2.
 
-    ``correlations`` is the sum of the autocorrelations, over lags of about the span, and ``noise``
-    what that of independent values hardly exceeds. The autocorrelations are taken to fall
-    exponentially: by ``exp(-x)`` within the span.
+    ``correlations`` is the sum of the autocorrelations, over lags of about the span. They are taken
+    to fall exponentially: by ``exp(-x)`` within the span.
     """
-    if correlations < noise:
+    if correlations <= 0.0:
         return 1.0
     x = max(span / correlations - 1.0, 1e-3)
     among = 2.0 * (x - 1.0 + math.exp(-x)) / (x * x)
@@ -425,7 +424,6 @@ def quantile_ranges(  # noqa: PLR0917  compiled functions take arrays
     low: float,
     high: float,
     correlations: Floats,
-    noise: float,
     span: int,
     extremes: Floats,
     points: Floats,
@@ -439,7 +437,7 @@ def quantile_ranges(  # noqa: PLR0917  compiled functions take arrays
         if counts[i] > 0:
             first = quantile(ordered[i, : counts[i]], low)
             last = quantile(ordered[i, : counts[i]], high)
-            more = 0.5 * (widening(correlations[i], noise, span) - 1.0) * (last - first)
+            more = 0.5 * (widening(correlations[i], span) - 1.0) * (last - first)
             first = max(first - more, extremes[i, 0])
             step = (min(last + more, extremes[i, 1]) - first) / (n - 1)
             for k in range(n):

@@ -21,9 +21,9 @@ product of a deviation with the sum before."""
 class Autocorrelations:
     """Sums of the autocorrelations of several features, over lags of about ``span`` observations.
 
-    ``sums`` has one for each feature, at least 0. A lag counts ``(1 - 1/span)^(lag - 1)`` times.
-    For independent values, an estimate of n of them is within ``3 √(span / 2n)`` of 0, as
-    ``noise`` says.
+    ``sums`` has one for each feature; ``largest`` and ``mean`` are those of them. A lag counts
+    ``(1 - 1/span)^(lag - 1)`` times. A sum is 0 if it may be noise: those of n independent values
+    are within ``3 √(span / 2n)`` of 0.
 
     Examples
     --------
@@ -41,17 +41,14 @@ class Autocorrelations:
         self.span = span
         self.seen = 0
         self.sums = np.zeros(features)
+        self.largest, self.mean = 0.0, 0.0
         self._kept = np.zeros((features, 4))
-
-    @property
-    def noise(self) -> float:
-        """What the sum of independent values hardly exceeds."""
-        return 3.0 * math.sqrt(self.span / 2.0 / min(max(self.seen, 1), 2 * MEMORY))
 
     def update(self, values: Floats) -> None:
         """Take the next values, one for each feature; those that are not finite are left out."""
         self.seen += 1
-        follow_values(self._kept, values, self.span, self.seen, self.sums)
+        found = follow_values(self._kept, values, self.span, self.seen, self.sums)
+        self.largest, self.mean = found
 
     def take_over(self, place: int, other: "Autocorrelations", theirs: int) -> None:
         """Take over those of one feature."""
@@ -60,21 +57,30 @@ class Autocorrelations:
 
 
 @compiled
-def follow_values(kept: Floats, values: Floats, span: int, n: int, sums: Floats) -> None:
-    """Take the n-th values into what is kept, shape (features, 4), and into the sums."""
-    rate, stays = 1.0 / min(n, MEMORY), 1.0 - 1.0 / span
+def follow_values(
+    kept: Floats, values: Floats, span: int, n: int, sums: Floats
+) -> tuple[float, float]:
+    """Take the n-th values into what is kept, shape (features, 4), and into the sums.
+
+    Return the largest and the mean of these.
+    """
+    rate, stays, largest, total = 1.0 / min(n, MEMORY), 1.0 - 1.0 / span, 0.0, 0.0
+    noise = 3.0 * math.sqrt(span / 2.0 / min(n, 2 * MEMORY))
     for i in range(len(values)):
         off, variance = values[i] - kept[i, MEAN], kept[i, VARIANCE]
-        if not math.isfinite(off):
-            continue
-        if variance > 0.0 and n > 20:
-            limit = OUTLIER * math.sqrt(variance)
-            off = min(max(off, -limit), limit)
-        left = off * (1.0 - rate)
-        kept[i, MEAN] += rate * off
-        kept[i, VARIANCE] += rate * (left * off - variance)
-        kept[i, SUM] *= stays
-        kept[i, PRODUCT] += rate * (left * kept[i, SUM] - kept[i, PRODUCT])
-        kept[i, SUM] += left
+        if math.isfinite(off):
+            if variance > 0.0 and n > 20:
+                limit = OUTLIER * math.sqrt(variance)
+                off = min(max(off, -limit), limit)
+            left = off * (1.0 - rate)
+            kept[i, MEAN] += rate * off
+            kept[i, VARIANCE] += rate * (left * off - variance)
+            kept[i, SUM] *= stays
+            kept[i, PRODUCT] += rate * (left * kept[i, SUM] - kept[i, PRODUCT])
+            kept[i, SUM] += left
         if kept[i, VARIANCE] > 0.0:
-            sums[i] = max(kept[i, PRODUCT] / kept[i, VARIANCE], 0.0)
+            found = kept[i, PRODUCT] / kept[i, VARIANCE]
+            sums[i] = found if found >= noise else 0.0
+        largest = max(largest, sums[i])
+        total += sums[i]
+    return largest, total / max(len(values), 1)

@@ -2,7 +2,7 @@
 
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -56,22 +56,18 @@ class Delay:
 
     @property
     def correlation(self) -> float:
-        """The mean of the features' sums; 0 if none is more than noise."""
-        sums = self._autocorrelations.sums.tolist()
-        return sum(sums) / len(sums) if max(sums) >= self._autocorrelations.noise else 0.0
+        """The mean of the features' sums."""
+        return self._autocorrelations.mean
 
-    def through(self, observed: Observed) -> Iterator[Observation]:
-        """Take the next observation; yield those that need not wait any longer, oldest first."""
+    def through(self, observed: Observed) -> Iterable[Observation]:
+        """Take the next observation; return those that need not wait any longer, oldest first."""
         known = self._autocorrelations
         known.update(self._values(observed))
-        largest = max(known.sums.tolist())
-        wait = 0 if largest < known.noise else min(LONGEST * known.span, int(WAIT * largest))
+        wait = min(LONGEST * known.span, int(WAIT * known.largest))
         if not wait and not self._waiting:
-            yield observed.x
-            return
+            return (observed.x,)
         self._waiting.append(dict(observed.x))
-        while len(self._waiting) > wait:
-            yield self._waiting.popleft()
+        return [self._waiting.popleft() for _ in range(len(self._waiting) - wait)]
 
     def _values(self, observed: Observed) -> Floats:
         x, features, numbers, encoding = observed

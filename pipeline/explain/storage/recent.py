@@ -104,7 +104,6 @@ class NumberStorage:
             low,
             high,
             known.sums,
-            known.noise,
             known.span,
             self._extremes,
             points,
