@@ -1,5 +1,6 @@
 """The command ``python -m tests.measure.coverage``."""
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
@@ -12,6 +13,7 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from fluxplain.explain.imputers import InnerSamples
 from tests.kit.command import Clock
+from tests.measure.coverage import forest
 from tests.measure.coverage.streams import STREAMS, WEIGHTS, linear, records, truths
 
 ALPHAS = 0.001, 0.01
@@ -20,6 +22,8 @@ SAMPLES: tuple[InnerSamples, ...] = (1, 5, "all")
 
 POINTS = 10
 """Points of each curve that are compared."""
+
+POINTS_OF_CURVES = "points of curves"
 
 ERRORS = 2.0
 """Standard errors on each side of an estimate."""
@@ -40,7 +44,7 @@ class Row(NamedTuple):
 ROWS = [
     *(Row(method, m, alpha) for method, m, alpha in product(("ipfi", "isage"), SAMPLES, ALPHAS)),
     *(Row("ipdp", 0, alpha) for alpha in ALPHAS),
-    *(Row("points of curves", 0, alpha) for alpha in ALPHAS),
+    *(Row(POINTS_OF_CURVES, 0, alpha) for alpha in ALPHAS),
 ]
 
 USED = [feature for feature, weight in WEIGHTS.items() if weight]
@@ -49,48 +53,77 @@ USED = [feature for feature, weight in WEIGHTS.items() if weight]
 def coverage(
     runs: Annotated[int, typer.Option(min=2, help="Runs of each stream.")] = 200,
     n: Annotated[int, typer.Option("--records", min=800, help="Records of a run.")] = 2500,
+    model: Annotated[str, typer.Option(help="linear, or forest.")] = "linear",
     processes: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
 ) -> None:
     """Print how often value ± 2 std_error holds the true value, and the mean of all runs.
 
-    The same for each point of the curves, whose true value is that at its place on the grid.
+    A model that learns nothing explains five Gaussian features: a linear one with the squared
+    error, whose truth is exact, or a forest with the cross-entropy, whose truth is a mean over
+    60,000 other records. The same for each point of the linear model's curves.
 
-    A linear model that learns nothing explains five Gaussian features, of which it ignores one.
-    Nothing is printed about that one: its values are exactly 0.
+    Nothing is printed about the feature that the linear model ignores: its values are exactly 0.
     """
-    clock = Clock()
+    case, clock = CASES[model], Clock()
     print(
         "| stream | estimate | holds the truth | holds the mean of the runs | not known | sd ÷ se |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
     with ProcessPoolExecutor(processes) as pool:
         for stream in STREAMS:
-            found = [*pool.map(partial(estimates, stream, n), range(runs))]
-            for row, *of_runs in zip(ROWS, *found, strict=True):
+            found = [*pool.map(partial(estimates, stream, n, model=model), range(runs))]
+            for row, *of_runs in zip(case.rows, *found, strict=True):
                 print(_line(stream, row, np.array(of_runs)), flush=True)
             clock.say(f"{runs} runs of {n:,} records: {stream}")
 
 
-def estimates(stream: str, n: int, seed: int) -> list[Floats]:
+class Case(NamedTuple):
+    """What is explained, and the truth about it."""
+
+    model: Callable[[], Any]
+    loss: str
+    records: Callable[[str, int, int], Any]
+    truths: Callable[[str], dict[str, dict[str, float]]]
+    features: Sequence[str]
+    rows: Sequence[Row]
+
+
+CASES = {
+    "linear": Case(linear, "squared_error", records, truths, USED, ROWS),
+    "forest": Case(
+        forest.model,
+        "cross_entropy",
+        forest.classified,
+        forest.truths,
+        [*WEIGHTS],
+        [row for row in ROWS if row.method != POINTS_OF_CURVES],
+    ),
+}
+
+
+def estimates(stream: str, n: int, seed: int, model: str = "linear") -> list[Floats]:
     """Return values, standard errors and truths at the end of a run, shape (3, values) a row."""
-    model, features = linear(), [*WEIGHTS]
+    case, features = CASES[model], [*WEIGHTS]
+    explained = case.model()
     kinds: dict[str, Any] = {
-        "ipfi": partial(IncrementalPFI, model, features, loss="squared_error"),
-        "isage": partial(IncrementalSAGE, model, features, loss="squared_error"),
+        "ipfi": partial(IncrementalPFI, explained, features, loss=case.loss),
+        "isage": partial(IncrementalSAGE, explained, features, loss=case.loss),
     }
     made = {
         (method, m): kinds[method](inner_samples=m, alpha=ALPHAS, seed=seed)
         for method, m in product(kinds, SAMPLES)
     }
-    curves = {alpha: IncrementalPDP(model, features, alpha=alpha, seed=seed) for alpha in ALPHAS}
+    curves = {
+        alpha: IncrementalPDP(explained, features, alpha=alpha, seed=seed) for alpha in ALPHAS
+    }
     explainers = [*made.values(), *curves.values()]
-    for x, y in records(stream, n, seed):
+    for x, y in case.records(stream, n, seed):
         explain_together(explainers, x, y)
-    found, exact = [], truths(stream)
-    for method, m, alpha in ROWS:
+    found, exact = [], case.truths(stream)
+    for method, m, alpha in case.rows:
         if method in exact:
             each = made[method, m].at(alpha) if m else curves[alpha]
-            of = [(each.values[f], each.std_errors[f], exact[method][f]) for f in USED]
+            of = [(each.values[f], each.std_errors[f], exact[method][f]) for f in case.features]
         else:
             of = [point for feature in USED for point in _points(curves[alpha], feature)]
         found.append(np.array(of).T)
@@ -110,6 +143,8 @@ def _line(stream: str, row: Row, found: Floats) -> str:
     """Return the line of a row, from its numbers in all runs, shape (runs, 3, values)."""
     values, errors, truth = found.transpose(1, 0, 2)
     known, off = np.isfinite(errors), values - truth
+    if not known.any():
+        return f"| {stream} | {row} | – | – | 100% | – |"
     shares = [
         np.mean(np.abs(off - centre)[known] <= ERRORS * errors[known])
         for centre in (0.0, off.mean(axis=0))
