@@ -68,7 +68,8 @@ class Explanation(Record):
     std_error
         Standard error of the value, also for observations that depend on each other: twice of it
         covers the expectation in about 95 % of cases. None while too little is known, for iSAGE
-        with a single inner sample, and for a curve whose grid moves by about its own range.
+        with a single inner sample, and for a curve if the
+        feature's recent range keeps moving by about its own width.
     seqs, increments
         The observations since the previous explanation and the contribution of each: loss
         difference (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They

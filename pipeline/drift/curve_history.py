@@ -123,20 +123,20 @@ class CurveHistory:
     def _later_anchored(self, old: _Known, new: _Known) -> Curve:
         """Return the curve of the later observations at the newer curve's points.
 
-        Between the older curve's points it is a line; beyond them its distance from the newer one
-        is that at its end. If they have no range in common, the newer curve is later already.
+        Between and beyond the points of both curves, its distance from the newer one is a line and
+        that at the end. If they have no point in common, the newer curve is later already.
         """
         one, other = np.array(old.curve.grid, float), np.array(new.curve.grid, float)
-        is_common = (other >= one[0]) & (other <= one[-1])
+        is_common = np.isin(other, one)
         later = replace(new.curve, effect_std_error=None)
         if not is_common.any():
             return later
-        before = np.array(old.curve.effect, float)
+        before = np.array(old.curve.effect, float)[..., np.isin(one, other)]
         after = np.array(new.curve.effect, float)
         for i in np.ndindex(after.shape[:-1]):
-            known = np.interp(other, one, before[i])
-            moved = self._own(known, after[i], old.counts[0], new.counts[0]) - after[i]
-            after[i] += np.interp(other, other[is_common], moved[is_common])
+            newer = after[i][is_common]
+            moved = self._own(before[i], newer, old.counts[0], new.counts[0]) - newer
+            after[i] += np.interp(other, other[is_common], moved)
         return replace(later, effect=after.tolist())
 
     def _own(self, old: Floats, new: Floats, n_old: Any, n_new: Any) -> Floats:

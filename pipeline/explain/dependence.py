@@ -36,9 +36,10 @@ COST = 1.83
 """How many spans of numbers a degree of freedom takes where two spans are combined; else one."""
 
 SKEW = 10.0
-"""How many times the lags that matter, as a share of the span, lower the degrees of freedom.
+"""The degrees of freedom of losses are divided by 1 + SKEW · (sum of autocorrelations / span).
 
-A mean of a few independent numbers' worth of losses is itself skewed. Chosen by coverage.
+Losses are skewed, and so is the mean of the few independent ones that such records are worth.
+Chosen by coverage.
 """
 
 
@@ -109,6 +110,7 @@ def standard_error(  # noqa: PLR0917  compiled functions take numbers
         return math.inf
     if kept[OWN] > 0.0:
         freedom /= 1.0 + skew * max(kept[PRODUCT], 0.0) / kept[OWN] / span
+        freedom = max(freedom, LEAST_FREEDOM)
     total = kept[OWN] + 2.0 * kept[PRODUCT]
     if is_long:
         total = 2.0 * total - (kept[OWN] + 2.0 * kept[HALF_PRODUCT])

@@ -404,15 +404,15 @@ def quantiles(ordered: Floats, counts: Places, levels: Floats, points: Floats) -
 
 
 @compiled
-def widening(correlations: float, span: int) -> float:
-    """Return the standard deviation of values over that of ``span`` neighbours, at most 2.
+def widening(correlations: float, span: int, window: int) -> float:
+    """Return the standard deviation of values over that of ``window`` neighbours, at most 2.
 
-    ``correlations`` is the sum of the autocorrelations, over lags of about the span. They are taken
-    to fall exponentially: by ``exp(-x)`` within the span.
+    ``correlations`` is the sum of the autocorrelations, over lags of about the ``span``. They are
+    taken to fall exponentially: by ``exp(-x)`` within the window.
     """
     if correlations <= 0.0:
         return 1.0
-    x = max(span / correlations - 1.0, 1e-3)
+    x = max(window * (1.0 / correlations - 1.0 / span), 1e-3)
     among = 2.0 * (x - 1.0 + math.exp(-x)) / (x * x)
     return 1.0 / math.sqrt(max(1.0 - among, 0.25))
 
@@ -425,6 +425,7 @@ def quantile_ranges(  # noqa: PLR0917  compiled functions take arrays
     high: float,
     correlations: Floats,
     span: int,
+    window: int,
     extremes: Floats,
     points: Floats,
 ) -> None:
@@ -437,7 +438,7 @@ def quantile_ranges(  # noqa: PLR0917  compiled functions take arrays
         if counts[i] > 0:
             first = quantile(ordered[i, : counts[i]], low)
             last = quantile(ordered[i, : counts[i]], high)
-            more = 0.5 * (widening(correlations[i], span) - 1.0) * (last - first)
+            more = 0.5 * (widening(correlations[i], span, window) - 1.0) * (last - first)
             first = max(first - more, extremes[i, 0])
             step = (min(last + more, extremes[i, 1]) - first) / (n - 1)
             for k in range(n):

@@ -8,9 +8,9 @@ from fluxplain.evaluate.encoding import Floats, Places
 INITIAL, LEAST, MOST = 2.0, 1.0, 3.0
 """Steps of a lattice between two evaluation points: at first, and the smallest and largest number.
 
-From ``LEAST`` on, no two points are rounded to the same one. The step changes by a factor of two
-where the number leaves these limits, so that the range must then change by a third to change it
-again."""
+From ``LEAST`` on, no two points are rounded to the same one, but at an end. The step changes by a
+factor of two where the number leaves these limits, so that the range must then change by a third to
+change it again."""
 
 ROUNDING = 1e-6
 """Part of a step by which a point may lie outside of the range, by rounding errors."""
@@ -35,8 +35,8 @@ def snap(  # noqa: PLR0917  compiled functions take arrays
     except by rounding errors. Points without a distance, or of a feature that has less than
     ``needed`` numbers by its ``counts``, stay as they are.
 
-    The points share one with the ``former`` ones, which they replace, if the ranges overlap: else
-    nothing would tell whether outputs have changed, or only the points.
+    Where it is possible, the points share one with the ``former`` ones, which they replace: without
+    a common point, a change of the outputs could not be told from a change of the points.
     """
     n = points.shape[1]
     for i in range(points.shape[0]):
@@ -56,7 +56,10 @@ def snap(  # noqa: PLR0917  compiled functions take arrays
                 place -= 1.0
             elif origins[i] + (place + ROUNDING) * steps[i] < low:
                 place += 1.0
-            points[i, k] = origins[i] + place * steps[i]
+            rounded = origins[i] + place * steps[i]
+            # at an end it may be its neighbour
+            if k == 0 or rounded > points[i, k - 1]:
+                points[i, k] = rounded
         if not is_first and not have_common(points[i], former[i]):
             take_nearest(points[i], former[i], gap)
         former[i] = points[i]
@@ -91,7 +94,9 @@ def take_nearest(points: Floats, former: Floats, gap: float) -> None:
     """Replace every second one of increasing points by the nearest former one, if that is near."""
     for k in range(0, points.shape[0], 2):
         nearest = former[np.abs(former - points[k]).argmin()]
-        if abs(nearest - points[k]) < gap:
+        is_above = k == 0 or nearest > points[k - 1]
+        is_below = k == points.shape[0] - 1 or nearest < points[k + 1]
+        if abs(nearest - points[k]) < gap and is_above and is_below:
             points[k] = nearest
 
 

@@ -13,16 +13,16 @@ PLACES = 4
 the others are those that the range has left."""
 
 FEWEST = 10
-"""Observations to evaluate at a point before it is published, if so many have been explained."""
+"""Visits that a point needs before it is published; fewer early in the stream."""
 
 MOST_NUMBERS = 5_000
 """Most outputs of all points and classes to publish of a curve, unless an observation has more."""
 
 MOST_OFTEN = 4.0
-"""Largest assumed number of observations for one that is evaluated at a point."""
+"""Upper limit of observations per visit of a point."""
 
 REST_RATE = 0.2
-"""Largest weight of a point's newest rest in the mean square, which begins with its neighbour's."""
+"""Largest weight of the newest squared rest; a new point starts with its neighbour's mean."""
 
 POINT, VISITED, VISITED_SQUARES, WEIGHT, SQUARES = range(5)
 """Columns of a point's numbers: its value; the sums of the weights, and of their squares, of the
@@ -35,7 +35,7 @@ place; how many were evaluated there; how many there were since the first of the
 in its level."""
 
 REST = COLUMNS
-"""Column of what is followed: the mean square of a point's rests, see :func:`move_points`."""
+"""Column of what is followed: the mean square of a point's rests, see :func:`move_places`."""
 
 
 @compiled
@@ -347,13 +347,14 @@ class PointMeans:
 
     def _grow(self, points: int, classes: int) -> None:
         """Add places, and new classes, whose outputs were 0."""
-        more = PLACES * points - self._numbers.shape[1], classes - self._effects.shape[2]
-        if more == (0, 0):
+        places = max(most_points(points, classes) - self._numbers.shape[1], 0)
+        more = points - self._hints.shape[1], places, classes - self._effects.shape[2]
+        if more == (0, 0, 0):
             return
-        pads = (0, 0), (0, more[0]), (0, more[1])
+        pads = (0, 0), (0, places), (0, more[2])
         self._numbers = np.pad(self._numbers, (*pads[:2], (0, 0)))
         self._counts = np.pad(self._counts, (*pads[:2], (0, 0)))
-        self._hints = np.pad(self._hints, ((0, 0), (0, more[0] // PLACES)))
+        self._hints = np.pad(self._hints, ((0, 0), (0, more[0])))
         self._effects = np.pad(self._effects, pads)
         self._followed = np.pad(self._followed, (*pads, (0, 0)))
 
@@ -371,7 +372,7 @@ class PointMeans:
             is_known = last == n
         places = np.flatnonzero(is_known)
         places = places[np.argsort(self._numbers[curve, places, POINT], kind="stable")]
-        most = most_points(self._counts.shape[1] // PLACES, self._effects.shape[2])
+        most = most_points(self._hints.shape[1], self._effects.shape[2])
         if len(places) > most:
             places = places[np.linspace(0, len(places) - 1, most).astype(np.intp)]
         return places

@@ -13,8 +13,8 @@ from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH
 from fluxplain.explain.point_means import PointMeans
 
 MOST_MOTION = 0.25
-"""The variance of the middle of the evaluation points, as a share of that between the points, from
-which on the error of an importance is not known."""
+"""Largest variance of the middle of the evaluation points, relative to the variance between them,
+with which the error of an importance is known."""
 
 
 class RankCurves(CurveEstimates):

@@ -157,8 +157,8 @@ class SAGE(Replacement):
 
     @property
     def reach(self) -> int | None:
-        """Twice the size of the reservoir; None for a single draw, whose bias is not known."""
-        return None if self.inner_samples == 1 else super().reach
+        """Twice the size of the reservoir; None for a single value, whose bias is not known."""
+        return None if 1 in {self.inner_samples, self.reservoir.size} else super().reach
 
     def ask(self, observed: Observed) -> Question | None:
         """Return the inputs, level by level; None while warming up."""

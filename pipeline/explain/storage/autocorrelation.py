@@ -7,80 +7,130 @@ import numpy as np
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats
 
-MEMORY = 2_000
-"""Over how many observations the products are averaged."""
+LONGEST_SPAN = 200
+"""Most lags whose autocorrelations count."""
 
-OUTLIER = 5.0
-"""Standard deviations at which a value is clipped."""
+SPANS = 5
+"""Length of a block of observations, in spans."""
 
-MEAN, VARIANCE, SUM, PRODUCT = range(4)
-"""Columns of what is kept: the mean, the variance, the decaying sum of deviations, and the mean
-product of a deviation with the sum before."""
+BLOCKS = 5
+"""Blocks whose median is the estimate, so that a shift of the values, which spoils one block, does
+not count."""
+
+SKEWED = 1.1
+"""Mean of the estimates, whose distribution is skewed, divided by their median, about."""
+
+LARGEST = 1e150
+"""Larger values are left out, since their squares are no numbers."""
+
+FIRST, SUM, SQUARES, DECAYING, PRODUCTS, DECAYING_SUM, WEIGHTED_SUM = range(7)
+"""Columns of what is kept of a block: its first value; and, of the values' distances from it, the
+sum, the sum of squares, the decaying sum, the sum of products with the decaying sum before, the sum
+of these decaying sums, and the sum weighted by how many numbers they are worth."""
 
 
 class Autocorrelations:
     """Sums of the autocorrelations of several features, over lags of about ``span`` observations.
 
-    ``sums`` has one for each feature; ``largest`` and ``mean`` are those of them. A lag counts
-    ``(1 - 1/span)^(lag - 1)`` times. A sum is 0 if it may be noise: those of n independent values
-    are within ``3 √(span / 2n)`` of 0.
+    ``sums`` has one for each feature; ``largest`` is the largest sum, and ``mean`` the mean of the
+    sums. The autocorrelation at a lag has the weight ``(1 - 1/span)^(lag - 1)``. A sum is 0 if it
+    may be noise.
 
     Examples
     --------
-    Neighbours have the correlation 0.9: the sum is 0.9 / (1 - 0.9 · 0.99) = 8.3.
+    Neighbours have the correlation 0.9: the sum is about 0.9 / (1 - 0.9 · 0.99) = 8.3.
 
     >>> rng, x, found = np.random.default_rng(1), 0.0, Autocorrelations(1, span=100)
     >>> for _ in range(20_000):
     ...     x = 0.9 * x + rng.normal()
     ...     found.update(np.array([x]))
-    >>> found.sums.round(1).tolist()
-    [7.5]
+    >>> 0.5 * 8.3 < found.sums.item() < 1.5 * 8.3
+    True
     """
 
     def __init__(self, features: int, span: int) -> None:
-        self.span = span
-        self.seen = 0
+        self.span = min(span, LONGEST_SPAN)
         self.sums = np.zeros(features)
         self.largest, self.mean = 0.0, 0.0
-        self._kept = np.zeros((features, 4))
+        self._kept = np.zeros((features, 7))
+        self._counts = np.zeros(4)
+        self._found = np.zeros((features, BLOCKS))
 
     def update(self, values: Floats) -> None:
         """Take the next values, one for each feature; those that are not finite are left out."""
-        self.seen += 1
-        found = follow_values(self._kept, values, self.span, self.seen, self.sums)
-        self.largest, self.mean = found
+        if follow_values(self._kept, self._counts, values, self.span, self._found, self.sums):
+            sums = self.sums.tolist()
+            self.largest, self.mean = max(sums), sum(sums) / len(sums)
 
     def take_over(self, place: int, other: "Autocorrelations", theirs: int) -> None:
-        """Take over those of one feature."""
-        self.seen = other.seen
-        self.sums[place], self._kept[place] = other.sums[theirs], other._kept[theirs]
+        """Copy the state of one feature from another instance that has seen as many values."""
+        self._counts = other._counts.copy()
+        for name in ("sums", "_kept", "_found"):
+            getattr(self, name)[place] = getattr(other, name)[theirs]
+
+
+IN_BLOCK, WORTH, WORTHS, BLOCK = range(4)
+"""Columns of the counts: the observations in the block; how many numbers a decaying sum is worth
+now, and the sum of that; and the number of finished blocks."""
 
 
 @compiled
-def follow_values(
-    kept: Floats, values: Floats, span: int, n: int, sums: Floats
-) -> tuple[float, float]:
-    """Take the n-th values into what is kept, shape (features, 4), and into the sums.
+def follow_values(  # noqa: PLR0917  compiled functions take arrays
+    kept: Floats, counts: Floats, values: Floats, span: int, found: Floats, sums: Floats
+) -> bool:
+    """Take the next values into what is kept of the block, shape (features, 7).
 
-    Return the largest and the mean of these.
+    At its end, and during the first one after each span, estimate the sums; return whether. What
+    was ``found`` in each of the last blocks has the shape (features, blocks).
     """
-    rate, stays, largest, total = 1.0 / min(n, MEMORY), 1.0 - 1.0 / span, 0.0, 0.0
-    noise = 3.0 * math.sqrt(span / 2.0 / min(n, 2 * MEMORY))
+    is_first, stays = counts[IN_BLOCK] == 0, 1.0 - 1.0 / span
     for i in range(len(values)):
-        off, variance = values[i] - kept[i, MEAN], kept[i, VARIANCE]
-        if math.isfinite(off):
-            if variance > 0.0 and n > 20:
-                limit = OUTLIER * math.sqrt(variance)
-                off = min(max(off, -limit), limit)
-            left = off * (1.0 - rate)
-            kept[i, MEAN] += rate * off
-            kept[i, VARIANCE] += rate * (left * off - variance)
-            kept[i, SUM] *= stays
-            kept[i, PRODUCT] += rate * (left * kept[i, SUM] - kept[i, PRODUCT])
-            kept[i, SUM] += left
-        if kept[i, VARIANCE] > 0.0:
-            found = kept[i, PRODUCT] / kept[i, VARIANCE]
-            sums[i] = found if found >= noise else 0.0
-        largest = max(largest, sums[i])
-        total += sums[i]
-    return largest, total / max(len(values), 1)
+        if is_first:
+            kept[i] = 0.0
+            kept[i, FIRST] = values[i] if abs(values[i]) <= LARGEST else 0.0
+        off = values[i] - kept[i, FIRST]
+        if not abs(off) <= LARGEST:
+            off = kept[i, SUM] / max(counts[IN_BLOCK], 1.0)
+        kept[i, SUM] += off
+        kept[i, SQUARES] += off * off
+        kept[i, PRODUCTS] += off * kept[i, DECAYING]
+        kept[i, DECAYING_SUM] += kept[i, DECAYING]
+        kept[i, WEIGHTED_SUM] += off * counts[WORTH]
+        kept[i, DECAYING] = (kept[i, DECAYING] + off) * stays
+    counts[WORTHS] += counts[WORTH]
+    counts[WORTH] = (counts[WORTH] + 1.0) * stays
+    counts[IN_BLOCK] += 1
+    n, is_whole = counts[IN_BLOCK], counts[IN_BLOCK] >= SPANS * span
+    if not is_whole and (counts[BLOCK] > 0 or n % span != 0):
+        return False
+    block = int(counts[BLOCK])
+    known = min(block + 1, BLOCKS)
+    for i in range(len(values)):
+        found[i, block % BLOCKS] = of_block(kept[i], counts)
+        middle = SKEWED * np.sort(found[i, :known])[(known - 1) // 2]
+        # of independent values; the median varies more than a mean
+        noise = 4.0 * math.sqrt(span / 2.0 / (n * known)) / (1.0 - 2.0 * counts[WORTHS] / n / n)
+        sums[i] = middle if middle > noise else 0.0
+    if is_whole:
+        counts[BLOCK] += 1
+        counts[:BLOCK] = 0.0
+    return True
+
+
+@compiled
+def of_block(kept: Floats, counts: Floats) -> float:
+    """Return the sum of the autocorrelations of the values of a block; 0 if all are the same.
+
+    Deviations from a mean of the same values are too small: the mean product by the variance of the
+    mean times what a decaying sum is worth, the variance by that of the mean.
+    """
+    n = counts[IN_BLOCK]
+    mean, worth = kept[SUM] / n, counts[WORTHS] / n
+    variance = kept[SQUARES] / n - mean * mean
+    if not variance > 1e-12 * kept[SQUARES] / n:
+        return 0.0
+    products = kept[PRODUCTS] - mean * (kept[DECAYING_SUM] + kept[WEIGHTED_SUM])
+    ratio, lost = products / n / variance + mean * mean * worth / variance, worth / n
+    rest = 1.0 - 2.0 * lost + 2.0 * ratio / n
+    found: float = (ratio * (1.0 - 1.0 / n) + lost) / rest if rest > 0.0 else worth
+    return max(found, 0.0)

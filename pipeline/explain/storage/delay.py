@@ -10,26 +10,28 @@ from fluxplain.evaluate import Observation, Observed, Value
 from fluxplain.evaluate.encoding import EXACT, NUMBERS, Floats, columns_of
 from fluxplain.explain.storage.autocorrelation import Autocorrelations
 
-WAIT = 5.0
+WAIT = 8.0
 """How many times the sum of the autocorrelations an observation waits.
 
-Meanwhile an autocorrelation that falls exponentially falls below a hundredth.
+The sum is often estimated too small. If autocorrelations fall exponentially, they fall below a
+thousandth meanwhile.
 """
 
-LONGEST = 4
-"""The longest wait, as a multiple of the span over which autocorrelations are summed."""
+LONGEST, MOST = 4, 2_000
+"""The longest wait, as a multiple of the span, and in observations."""
 
 
 class Delay:
-    """A queue of observations, as long as their features' values are correlated in time.
+    """A queue whose length grows with the autocorrelation of the features.
 
     Where records resemble those before, a replacement from a recent record is nearly the value
     itself, and importances would be too small: by half for values of which neighbours have the
     correlation 0.99. Independent records do not wait.
 
-    ``span`` is how old the observations are for which this makes room. For each of the
+    ``span`` is the mean age of the observations of the reservoir behind the queue. For each of the
     ``features``, the sum of the autocorrelations over lags of about this span is estimated; the
-    largest decides how long observations wait. At most ``4 · span`` of them do.
+    largest decides how long observations wait. At most ``4 · span`` of them do, and at most 2,000.
+    While the queue grows, every second observation leaves it, so that the reservoir is renewed.
 
     The variance of a mean of stored observations, whose mean age is ``span``, is about
     ``1 + correlation`` times that of as many independent ones.
@@ -48,7 +50,9 @@ class Delay:
     def __init__(self, features: tuple[str, ...], span: int) -> None:
         self._features = features
         self._autocorrelations = Autocorrelations(len(features), span)
+        self._longest = min(LONGEST * span, MOST)
         self._waiting: deque[Observation] = deque()
+        self._is_even = False
 
     def __len__(self) -> int:
         """Return how many observations wait."""
@@ -63,11 +67,13 @@ class Delay:
         """Take the next observation; return those that need not wait any longer, oldest first."""
         known = self._autocorrelations
         known.update(self._values(observed))
-        wait = min(LONGEST * known.span, int(WAIT * known.largest))
+        wait = min(self._longest, int(WAIT * known.largest))
         if not wait and not self._waiting:
             return (observed.x,)
         self._waiting.append(dict(observed.x))
-        return [self._waiting.popleft() for _ in range(len(self._waiting) - wait)]
+        self._is_even = not self._is_even
+        leaving = max(len(self._waiting) - wait, int(self._is_even))
+        return [self._waiting.popleft() for _ in range(leaving)]
 
     def _values(self, observed: Observed) -> Floats:
         x, features, numbers, encoding = observed
@@ -80,6 +86,6 @@ class Delay:
 
 def _number(value: Value) -> float:
     """Return a number that is the same in every process; of a category an arbitrary one."""
-    if isinstance(value, int | float) and abs(value) < EXACT:
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < EXACT):
         return float(value)
     return zlib.crc32(str(value).encode(errors="surrogatepass")) / 2.0**32

@@ -55,7 +55,8 @@ class NumberStorage:
         self.counts = np.zeros(count, dtype=np.intp)
         self._oldest = np.zeros(count, dtype=np.intp)
         self._extremes = np.repeat([[math.inf, -math.inf]], count, axis=0)
-        self._autocorrelations = Autocorrelations(count, round(size / entrance_probability))
+        self._window = round(size / entrance_probability)
+        self._autocorrelations = Autocorrelations(count, self._window)
 
     def update(self, values: Floats) -> None:
         """Offer a value of each feature, and take those that enter."""
@@ -94,8 +95,8 @@ class NumberStorage:
         """Return equidistant points from one quantile to another, shape (features, size).
 
         Where values resemble the ones before, those of a short time have a smaller range than those
-        of a long one. The range is widened by what this takes from the standard deviation, at most
-        to the double, and not beyond any value seen.
+        of a long one. The range is widened by the ratio of their standard deviations, at most 2,
+        and not beyond any value seen.
         """
         points, known = np.zeros((len(self.counts), size)), self._autocorrelations
         kernels.quantile_ranges(
@@ -105,6 +106,7 @@ class NumberStorage:
             high,
             known.sums,
             known.span,
+            self._window,
             self._extremes,
             points,
         )
