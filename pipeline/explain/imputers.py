@@ -93,7 +93,8 @@ class Replacement(ImportanceMethod):
 
     def store(self, observed: Observed) -> None:
         """Keep the observation as a source of replacements, once later ones do not resemble it."""
-        for x in self.delay.through(observed):
+        is_filling = len(self.reservoir.rows) < self.reservoir.size
+        for x in self.delay.through(observed, at_once=is_filling):
             if self.conditional is not None:
                 self.conditional.update(x)
             is_new = x is observed.x

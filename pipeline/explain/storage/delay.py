@@ -63,12 +63,15 @@ class Delay:
         """The mean of the features' sums."""
         return self._autocorrelations.mean
 
-    def through(self, observed: Observed) -> Iterable[Observation]:
-        """Take the next observation; return those that need not wait any longer, oldest first."""
+    def through(self, observed: Observed, *, at_once: bool = False) -> Iterable[Observation]:
+        """Take the next observation; return those that need not wait any longer, oldest first.
+
+        With ``at_once`` it need not wait: as long as the reservoir is not full, nothing may.
+        """
         known = self._autocorrelations
         known.update(self._values(observed))
         wait = min(self._longest, int(WAIT * known.largest))
-        if not wait and not self._waiting:
+        if at_once or (not wait and not self._waiting):
             return (observed.x,)
         self._waiting.append(dict(observed.x))
         self._is_even = not self._is_even
