@@ -18,7 +18,7 @@ BLOCKS = 5
 not count."""
 
 SKEWED = 1.1
-"""Mean of the estimates, whose distribution is skewed, divided by their median, about."""
+"""The mean of the blocks' estimates is about so many times their median: they are skewed."""
 
 LARGEST = 1e150
 """Larger values are left out, since their squares are no numbers."""
@@ -121,8 +121,9 @@ def follow_values(  # noqa: PLR0917  compiled functions take arrays
 def of_block(kept: Floats, counts: Floats) -> float:
     """Return the sum of the autocorrelations of the values of a block; 0 if all are the same.
 
-    Deviations from a mean of the same values are too small: the mean product by the variance of the
-    mean times what a decaying sum is worth, the variance by that of the mean.
+    The mean is that of the same values, which makes the deviations from it too small. So the
+    variance lacks the variance of the mean, and the mean product lacks it as often as a decaying
+    sum has numbers. Both are added.
     """
     n = counts[IN_BLOCK]
     mean, worth = kept[SUM] / n, counts[WORTHS] / n
