@@ -25,7 +25,7 @@ Direction = Literal["rose", "fell"]
 
 Status = Literal["noticed", "confirmed", "transient", "reverted"]
 
-Signal = Literal["increment", "value", "trend"]
+Signal = Literal["increment", "value", "trend", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,8 @@ class Change(Record):
     signal
         The watched signal: ``"increment"``, ``"value"`` or ``"trend"``, as in
         :class:`Explanation`. A change of the trend is published if its sign changes: the effect of
-        the feature has reversed.
+        the feature has reversed. For the loss ``"increment"``; or ``"error"``, which is 1 where the
+        predicted class is wrong, else 0, so that its means are shares of wrong predictions.
     before, after
         Mean of the signal before and after the change. The detector ``"glr"`` says which numbers it
         compared; for others, the position of the change is estimated by least squares: the split of
@@ -112,7 +113,7 @@ class Change(Record):
     effect_size
         Size of the change, from 0 to 2: ``|after - before|``, divided by the sum of this method's
         absolute means over all that it explains, with the larger of ``before`` and ``after`` for
-        this feature. Of the loss: divided by the larger of its two means. Changes below
+        this feature. Of the loss and errors: divided by the larger of the two means. Changes below
         ``drift.min_effect`` are not published. None if ``before`` is.
     window
         Number of observations (for ``"value"``: explanations) that ``after`` averages.
@@ -213,6 +214,11 @@ class Change(Record):
         return self.status not in {None, "noticed"}
 
     @property
+    def is_of_loss(self) -> bool:
+        """Whether the loss itself changed, not the share of wrong predictions."""
+        return self.method == "loss" and self.signal != "error"
+
+    @property
     def event_id(self) -> str:
         """Identity of the record: the id, for a second record with its status.
 
@@ -264,7 +270,8 @@ def change_id(  # noqa: PLR0917  the parts of the identity, in its order
 ) -> str:
     """Return the identity of a change as 12 hexadecimal digits.
 
-    Without a signal, it is that of a change of the increments or the value, or of a notice.
+    Without a signal, it is that of a change of the increments, the value or the loss, or of a
+    notice.
 
     Examples
     --------
@@ -272,6 +279,6 @@ def change_id(  # noqa: PLR0917  the parts of the identity, in its order
     '09a346d8bb3e'
     """
     later = [incarnation] if incarnation != FIRST_INCARNATION else []
-    other = [signal] if signal == "trend" else []
+    other = [signal] if signal in {"trend", "error"} else []
     identity = orjson.dumps([stream, kind, feature, method, seq, *later, *other])
     return hashlib.sha256(identity).hexdigest()[:12]

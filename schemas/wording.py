@@ -110,8 +110,12 @@ STATUS = {
 """Status of a change → words."""
 
 
+ERRORS = "wrong predictions"
+"""Name of the signal ``"error"``."""
+
+
 def subject(change: Change) -> str:
-    """Return what changed: the loss, or an explanation of a feature.
+    """Return what changed: the loss, the share of wrong predictions, or an explanation.
 
     Examples
     --------
@@ -121,6 +125,8 @@ def subject(change: Change) -> str:
     >>> subject(notice)
     'iPDP of age'
     """
+    if change.signal == "error":
+        return f"the share of {ERRORS}"
     if change.method == "loss" or change.method is None:
         return "the loss"
     name = "the trend" if change.signal == "trend" else METHOD_NAMES[change.method]
@@ -128,7 +134,9 @@ def subject(change: Change) -> str:
 
 
 def signal_name(change: Change) -> str:
-    """Return the name of the changed method, or the kind of the notice."""
+    """Return the name of the changed method or signal, or the kind of the notice."""
+    if change.signal == "error":
+        return ERRORS
     return METHOD_NAMES[change.method] if change.method else change.kind
 
 

@@ -37,7 +37,7 @@ FalseAlarms = Annotated[float, Field(ge=1e-6, le=100.0)]
 
 
 class LossDriftSettings(Section):
-    """Change detection over the model's loss; keys left out are taken from `[drift]`."""
+    """Change detection over the model's loss and errors; keys left out are taken from `[drift]`."""
 
     enabled: bool = True
     """Whether to detect changes."""

@@ -98,9 +98,14 @@ class Config(Tables):
         source = self.topic(self.source)
         return {stream_name(source, each): self.of_stream(each) for each in self.streams}
 
+    @property
+    def watches_errors(self) -> bool:
+        """Whether detectors of the loss watch wrong predictions, too."""
+        return self.explain.loss == "cross_entropy"
+
     def detector(self, method: Watched) -> DetectorSettings | None:
         """Return the settings of a method's detectors, or of the loss's; None if not watched."""
-        watched: list[Watched] = ["loss"]
+        watched: list[Watched] = ["loss", "loss"] if self.watches_errors else ["loss"]
         for name in self.explained:
             methods = self.methods_of(name)
             watched += methods

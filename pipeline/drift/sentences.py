@@ -53,9 +53,9 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     elif change.after_seq is not None:
         text += f"; it began about {change.seq - change.after_seq:,} observations earlier"
         text += f" (at most {change.delay_bound:,})" if change.delay_bound is not None else ""
-    if change.method != "loss" and change.loss_before is not None and change.loss_after is not None:
-        losses = (change.loss_before, None), (change.loss_after, None)
-        text += f"; the loss {moved(*losses, written)}"
+    loss_before, loss_after = change.loss_before, change.loss_after
+    if not change.is_of_loss and loss_before is not None and loss_after is not None:
+        text += f"; the loss {moved((loss_before, None), (loss_after, None), written)}"
     return text
 
 

@@ -121,7 +121,10 @@ class Move:
 
 
 class ChangeContext:
-    """Collects the records around a drift of an explanation or of the loss."""
+    """Collects the records around a drift of an explanation, the loss or the wrong predictions.
+
+    ``increments`` are those of the explanation, or the errors (1 where wrong, else 0).
+    """
 
     def __init__(self, change: Change) -> None:
         levels = {name: getattr(change, name) for name in LEVELS}
@@ -145,6 +148,8 @@ class ChangeContext:
             self._add_explanation(record)
         elif record.loss is not None and record.seq <= self.window.end and is_moderate(record.loss):
             self.losses.add(record.seq, record.loss)
+            if self.change.signal == "error":
+                self.increments.add(record.seq, float(record.prediction != record.y))
 
     def moves(self, method: Method) -> list[Move]:
         """Return the moves of features with a mean before and after, the largest first."""

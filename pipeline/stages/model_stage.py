@@ -64,8 +64,8 @@ class ModelStage:
     (``model.learn = false``) never learns.
 
     All shards of the model role keep the same model and samples; each explains its own features,
-    groups and pairs. Only the first one watches the loss and publishes the records about the whole
-    observation. ``meter`` is injected.
+    groups and pairs. Only the first one watches the loss and the wrong predictions, and publishes
+    the records about the whole observation. ``meter`` is injected.
     """
 
     meter: Meter | None = None
@@ -87,13 +87,12 @@ class ModelStage:
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
             self._start_from(learned, config.explain.every)
-        watched = config.detector("loss")
+        watched = config.detector("loss") if self._is_first else None
+        each = [watched] if watched else []
+        if watched and config.watches_errors:
+            each.append(replace(watched, signal="error"))
         seed = f"{config.seed}/{stream}/loss"
-        self._watch = (
-            SignalWatch(watched, seed, config.drift.follow_up)
-            if watched and self._is_first
-            else None
-        )
+        self._watches = [SignalWatch(one, seed, config.drift.follow_up) for one in each]
         self._gate, self._open = EffectGate(config.drift.min_effect), OpenChanges()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -228,19 +227,25 @@ class ModelStage:
         )
 
     def _publish(self, sample: Sample, answer: Answer) -> list[Record]:
-        """Return the prediction, and changes of the loss."""
+        """Return the prediction, and changes of the loss and of the wrong predictions."""
         counts, version, loss = self._intake.labels.counts, self.active.version, answer.loss
         prediction = self._predictions.of(
             sample, answer.output, loss, labels=counts, model_version=version
         )
-        if self._watch is None or loss is None or not is_moderate(loss):
+        if loss is None or not is_moderate(loss):
             return [prediction]
-        found = self._watch.update(sample.seq, loss, loss, version)
-        changes = [self._change(self._watch, each, sample) for each in found]
+        error = float(prediction.prediction != prediction.y)
+        changes = [
+            self._change(watch, found, sample)
+            for watch in self._watches
+            for found in watch.update(
+                sample.seq, error if watch.signal == "error" else loss, loss, version
+            )
+        ]
         return [prediction, *(replace(c, detail=sentence(c)) for c in changes if c is not None)]
 
     def _change(self, watch: SignalWatch, found: Outcome | Shift, sample: Sample) -> Change | None:
-        """Return the change of the loss, without its sentence; None if it is too small."""
+        """Return the change of a signal, without its sentence; None if it is too small."""
         if isinstance(found, Outcome):
             return self._open.completed(
                 (None, "loss", watch.signal), FIRST_INCARNATION, found, others=0.0

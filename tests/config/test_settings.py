@@ -101,10 +101,11 @@ def test_all_detectors_of_a_stream_share_its_false_alarms(load: Load) -> None:
         return float(settings.parameters["false_alarms"])
 
     n = len(load("").features)
-    series = 4 * n + 1  # with the trends of iPDP, and the loss
+    series = 4 * n + 2  # with the trends of iPDP, the loss and the errors
     assert share("drift.signal = 'increment'") == 3.0 / series
-    assert share("explain.methods = ['ipfi']") == 3.0 / (n + 1)
-    assert share("drift.loss.enabled = false") == 3.0 / (series - 1)
+    assert share("explain.methods = ['ipfi']") == 3.0 / (n + 2)
+    assert share("drift.loss.enabled = false") == 3.0 / (series - 2)
+    assert share("explain.loss = 'brier'") == 3.0 / (series - 1)
 
 
 def test_the_loss_is_watched_unless_it_is_switched_off(load: Load) -> None:

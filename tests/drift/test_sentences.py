@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fluxplain.drift.sentences import sentence
 from fluxplain.schemas.wording import compared, in_short
-from tests.kit.records import change
+from tests.kit.records import change, error_change, loss_change
 from tests.kit.support import PROPERTY
 
 NUMBERS = st.floats(-1e9, 1e9)
@@ -75,6 +75,18 @@ def test_a_loss_that_hardly_moved_is_told_so_that_one_sees_it() -> None:
     assert sentence(moved).endswith("; the loss fell from 0.2104 to 0.2097")
     stayed = replace(moved, loss_after=0.21041)
     assert sentence(stayed).endswith("; the loss stayed at 0.21")
+
+
+def test_wrong_predictions_are_named_and_come_with_the_loss() -> None:
+    errors = replace(error_change(7), before_std_error=0.012, after_std_error=0.05)
+    assert sentence(errors) == (
+        "the share of wrong predictions rose from 0.050 ± 0.012 to 0.300 ± 0.050; the loss rose "
+        "from 0.2 to 0.9"
+    )
+    assert in_short(errors) == "the share of wrong predictions rose from 0.05 to 0.3"
+    assert sentence(replace(loss_change(7), loss_before=0.2, loss_after=0.9)) == (
+        "the loss rose from 0.2 to 0.9"
+    )
 
 
 def test_in_short_too() -> None:

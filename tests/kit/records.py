@@ -103,6 +103,19 @@ def loss_change(seq: int) -> Change:
     )
 
 
+def error_change(seq: int) -> Change:
+    return replace(
+        loss_change(seq),
+        id=change_id(STREAM, "drift", None, "loss", seq, signal="error"),
+        signal="error",
+        before=0.05,
+        after=0.3,
+        detail="the share of wrong predictions rose from 0.05 to 0.3",
+        loss_before=0.2,
+        loss_after=0.9,
+    )
+
+
 def letter(
     offset: int, reason: str = "x.age is missing", *, partition: int = 0, topic: str = "features"
 ) -> DeadLetter:

@@ -1,16 +1,27 @@
-"""The model stage watches the loss: a change of it is published by the first shard."""
+"""The model stage watches the loss and the errors: the first shard publishes their changes."""
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from river.drift import ADWIN
 
+from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.schemas import Change
+from fluxplain.schemas.change import Signal, change_id
+from fluxplain.stages import ModelStage
 from fluxplain.stages.model_stage import WHOLE
 from tests.kit.stages import modelled
-from tests.kit.support import STREAM, linear_config, of_kind
+from tests.kit.support import (
+    STREAM,
+    linear_config,
+    messages_of,
+    of_kind,
+    pickled,
+    run,
+)
 
 
 def loss_changes(
@@ -70,3 +81,102 @@ def test_what_has_no_loss_or_one_too_large_to_square_is_not_watched() -> None:
     assert [(c.seq, c.after, c.window) for c in found] == [
         (3 * c.seq, c.after, c.window) for c in expected
     ]
+
+
+HALF = 2_000
+
+Chances = tuple[float, float, float]
+"""Share of wrong predictions, and the probability of the label where one is wrong, and right."""
+
+QUIET: Chances = (0.05, 0.4, 0.6)
+WRONG: Chances = (0.3, 0.4, 0.6935)
+"""More wrong predictions than with QUIET, at the same mean cross-entropy of 0.531."""
+SURE: Chances = (0.05, 0.4, 0.9)
+"""A lower mean cross-entropy than with QUIET, with as many wrong predictions."""
+BAD: Chances = (0.5, 0.1, 0.6)
+
+
+class Known:
+    """Gives the label, true, the probability in ``a``."""
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[bool, float]:
+        return {False: 1.0 - x["a"], True: x["a"]}
+
+
+def classifying(name: str = "cross_entropy", **drift: Any) -> Config:
+    return linear_config(
+        model={"factory": "tests.stages.test_loss_watch:Known", "learn": False},
+        label={"type": "boolean"},
+        explain={"loss": name},
+        drift={"follow_up": 500, **drift},
+    )
+
+
+def classified(*chances: Chances) -> list[dict[str, Any]]:
+    rng = random.Random(1)
+    x = {"b": 2.0, "c": "u"}
+    return [
+        {"x": {**x, "a": wrong if rng.random() < share else right}, "y": True, "ts": None}
+        for share, wrong, right in chances
+        for _ in range(HALF)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("later", "signal", "text"),
+    [
+        (WRONG, "error", "the share of wrong predictions seems to have risen from 0.05"),
+        (SURE, "increment", "the loss seems to have fallen from 0.53"),
+    ],
+)
+def test_the_errors_change_without_the_loss_and_the_loss_without_them(
+    later: Chances, signal: str, text: str
+) -> None:
+    found = of_kind(modelled(classifying(), classified(QUIET, later)), Change)
+    assert [(c.signal, c.status) for c in found] == [(signal, "noticed"), (signal, "confirmed")]
+    assert HALF < found[0].seq < HALF + 200
+    assert (found[0].feature, found[0].method) == (None, "loss")
+    assert found[0].detail.startswith(text)
+    assert ("; the loss " in found[0].detail) == (signal == "error")
+
+
+def test_each_change_of_the_two_has_its_own_id_and_second_record() -> None:
+    found = of_kind(modelled(classifying(), classified(QUIET, BAD)), Change)
+    ids = {signal: {c.id for c in found if c.signal == signal} for signal in ("increment", "error")}
+    assert all(len(each) == 1 for each in ids.values())
+    both: tuple[Signal, ...] = ("increment", "error")
+    assert len({change_id(STREAM, "drift", None, "loss", 7, signal=each) for each in both}) == 2
+    assert sorted((c.signal or "", c.status or "") for c in found) == [
+        ("error", "confirmed"),
+        ("error", "noticed"),
+        ("increment", "confirmed"),
+        ("increment", "noticed"),
+    ]
+
+
+def test_both_are_watched_as_before_after_a_checkpoint() -> None:
+    config, messages = classifying(), messages_of(classified(QUIET, BAD))
+    for at in (HALF + 10, HALF + 300):  # before the alarms, and before their second records
+        stage = ModelStage(config, STREAM)
+        first = run(stage, messages[:at])
+        assert [*first, *run(pickled(stage), messages[at:])] == run(
+            ModelStage(config, STREAM), messages
+        )
+
+
+@pytest.mark.parametrize(
+    ("loss", "drift", "signals"),
+    [
+        ("zero_one", {}, {"increment"}),
+        ("brier", {}, {"increment"}),
+        ("cross_entropy", {"loss": {"detector": "adwin"}}, {"increment", "error"}),
+        ("cross_entropy", {"loss": {"enabled": False}}, set()),
+    ],
+)
+def test_errors_are_watched_besides_a_watched_cross_entropy_only(
+    loss: str, drift: dict[str, Any], signals: set[str]
+) -> None:
+    config, values = classifying(loss, **drift), classified(QUIET, BAD)
+    assert {c.signal for c in of_kind(modelled(config, values), Change)} == signals
+    second = modelled(config, values, Replica("model", 1, 2))
+    assert of_kind(second, Change) == []

@@ -14,7 +14,7 @@ from fluxplain.results.change_context import Bins, ChangeContext, Window
 from fluxplain.results.pdp_history import drawable_curves
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES, Method, unit_of
-from fluxplain.schemas.wording import compared, signal_name
+from fluxplain.schemas.wording import compared, signal_name, subject
 
 RIGHT_IN, TREND_IN, LOSS_IN, GAP_IN, CURVES_IN = 1.5, 1.7, 0.8, 0.42, 1.6
 """In inches: width for labels; heights of the explanation, the loss, the gap, and the curves."""
@@ -34,10 +34,10 @@ def story_figure(
 ) -> style.Picture:
     """Return the figure of a change.
 
-    From top to bottom: the explanation around the change, with the means that the detector
-    compared; the model's loss; the curve before and after; and the moves of the features' means.
-    For iSAGE the moves are steps from the loss reduction before to the one after, since its shares
-    add up.
+    From top to bottom: the explanation (or share of wrong predictions) around the change, with the
+    means that the detector compared; the model's loss; the curve before and after; and the moves of
+    the features' means. For iSAGE the moves are steps from the loss reduction before to the one
+    after, since its shares add up.
     """
     change = context.change
     method, rows = rows_of(context)
@@ -69,8 +69,10 @@ def story_figure(
 def _panels(
     context: ChangeContext,
 ) -> Sequence[tuple[Callable[[Axes, ChangeContext], None], float]]:
-    """Return how each panel is drawn and its height: an explanation, and the loss if known."""
+    """Return how each panel is drawn and its height: the watched signal, and the loss if known."""
     panels = [] if context.change.feature is None else [(_draw_explanation, TREND_IN)]
+    if context.change.signal == "error":
+        panels = [(_draw_errors, TREND_IN)]
     if any(True for _ in context.losses):
         panels.append((_draw_loss, LOSS_IN if panels else TREND_IN))
     return panels
@@ -98,12 +100,19 @@ def _draw_explanation(axes: Axes, context: ChangeContext) -> None:
     style.label_values(axes, f"importance [{unit_of(change.method)}]")
 
 
+def _draw_errors(axes: Axes, context: ChangeContext) -> None:
+    style.heading(axes, subject(context.change).capitalize())
+    numbers = _draw_bins(axes, context.increments)
+    _draw_levels(axes, context, _watched(context.change), numbers, [], named=True)
+    style.label_values(axes, "share")
+
+
 def _draw_loss(axes: Axes, context: ChangeContext) -> None:
     change = context.change
     style.heading(axes, "Loss of the model")
     numbers = _draw_bins(axes, context.losses)
     of_loss = Level(change.loss_before), Level(change.loss_after)
-    is_watched = change.feature is None
+    is_watched = change.feature is None and change.signal != "error"
     levels = _watched(change) if is_watched else of_loss
     _draw_levels(axes, context, levels, numbers, [], named=is_watched)
     style.label_values(axes, "loss")

@@ -11,7 +11,9 @@ from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.text_fit import End, label_ends, short_names, text_width
 from fluxplain.results.series import Points
 from fluxplain.results.stream_results import StreamView
+from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHODS, Method
+from fluxplain.schemas.wording import subject
 
 PANEL_IN, GAP_IN, NAME_IN = 1.95, 0.42, 1.25
 """In inches: height of a panel; gap between panels; width for the longest name."""
@@ -36,16 +38,16 @@ def importance_figure(
     """Return a figure with one panel per method: each feature's importance ± its standard error.
 
     Features that never matter much are grey. Triangles on the axis are detected changes; those at
-    the top are changes of the loss.
+    the top are changes of the loss, or of the share of wrong predictions.
     """
     methods = view.methods
     if not methods:
         raise ValueError("there are no explanations to plot")
     looks = feature_looks(view)
     names = short_names(looks, NAME_IN, style.TEXT_PT)
-    losses = [change.seq for change in view.changes if change.method == "loss"]
+    losses = [change for change in view.changes if change.method == "loss"]
     body_in = PANEL_IN * len(methods) + GAP_IN * (len(methods) - 1)
-    note = _note(looks, names, losses=bool(losses))
+    note = _note(looks, names, losses=losses)
     with style.styled():
         figure, top = style.titled_figure(width_in, title=title, note=note, body_in=body_in + 0.5)
         shown = [names[f] for f in looks if looks[f].important] + ["99 others"]
@@ -59,7 +61,7 @@ def importance_figure(
                 _mark_drift(axes, drift_seq, named=axes is panels[0])
         if losses:
             look: Any = {"marker": "v", "ms": 4, "mfc": style.PAPER, "mec": style.INK, "mew": 0.6}
-            _mark(panels[0], losses, 0.965, **look)
+            _mark(panels[0], [change.seq for change in losses], 0.965, **look)
         style.number_observations(panels[-1])
     return figure
 
@@ -173,9 +175,10 @@ def _mark_drift(axes: Axes, drift_seq: int, *, named: bool) -> None:
         style.name_line(axes, drift_seq, "drift", (3, -12), size=style.TEXT_PT)
 
 
-def _note(looks: dict[str, style.Look], names: dict[str, str], *, losses: bool) -> str:
+def _note(looks: dict[str, style.Look], names: dict[str, str], *, losses: Sequence[Change]) -> str:
     grey = [names[feature] for feature in sorted(looks) if not looks[feature].important]
-    of_loss = " ▽ of the loss." if losses else ""
+    subjects = dict.fromkeys(map(subject, losses))
+    of_loss = f" ▽ of {' and '.join(subjects)}." if losses else ""
     note = f"▲ detected change.{of_loss} Bands: ± standard error."
     if len(grey) > 1:
         note += f" Grey: {', '.join(grey[:8])}{', …' if len(grey) > 8 else ''}."

@@ -136,6 +136,6 @@ def _change(row: Row) -> str:
     if change.kind != "drift":
         return printable(f"{change.seq:,} {change.kind}")
     mark = MARKS.get(change.direction or "", "●")
-    of = "" if change.method == "loss" else f" {signal_name(change)}"
+    of = "" if change.feature is None else f"{change.feature} "
     moved = " → ".join(compared(change.before, change.after))
-    return printable(f"{change.seq:,} {mark} {change.feature or 'loss'}{of} {moved}")
+    return printable(f"{change.seq:,} {mark} {of}{signal_name(change)} {moved}")

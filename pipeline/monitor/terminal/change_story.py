@@ -13,7 +13,7 @@ from fluxplain.monitor.terminal.sparklines import bar, plain_table, sparkline
 from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
-from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Watched
+from fluxplain.schemas.methods import METHODS, Watched
 from fluxplain.schemas.record import Label, Value
 from fluxplain.schemas.wording import (
     STATUS,
@@ -23,6 +23,7 @@ from fluxplain.schemas.wording import (
     number,
     plural,
     printable,
+    signal_name,
 )
 
 MEANING: dict[Watched, str] = {
@@ -143,7 +144,8 @@ def _add_measures(facts: Table, change: Change) -> None:
     """Add the means before and after, their difference, and the smoothed value."""
     before, after, method = change.before, change.after, change.method
     if method is not None:
-        facts.add_row("measured", f"{METHOD_NAMES[method]}: {MEANING[method]}")
+        meaning = "their share" if change.signal == "error" else MEANING[method]
+        facts.add_row("measured", f"{signal_name(change)}: {meaning}")
     scale = max((abs(each) for each in (before, after) if each is not None), default=0.0)
     texts = compared(before, after, change.before_std_error, change.after_std_error)
     if before is not None:
@@ -167,7 +169,7 @@ def _add_measures(facts: Table, change: Change) -> None:
 
 def _add_loss(facts: Table, change: Change) -> None:
     before, after = change.loss_before, change.loss_after
-    if before is not None and after is not None and change.method != "loss":
+    if before is not None and after is not None and not change.is_of_loss:
         facts.add_row("model's loss", " → ".join(compared(before, after)))
 
 

@@ -11,7 +11,7 @@ from fluxplain.results.series import Estimate
 from fluxplain.results.stream_results import TOP, Key, StreamView
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES, Method
-from fluxplain.schemas.wording import compared, measured, plural, printable, signal_name
+from fluxplain.schemas.wording import compared, measured, plural, printable, signal_name, subject
 
 Ranking = list[tuple[str, Estimate]]
 """Features and their importances, the largest first."""
@@ -54,7 +54,7 @@ def render_summary(summary: Summary, *, loss_watched: bool = True) -> Renderable
         what = printable(f"{signal_name(first)} of {first.feature}")
         detected = _detected(first, seq, what)
     if summary.loss is not None:
-        by_loss = _detected(summary.loss, seq, "it")
+        by_loss = _detected(summary.loss, seq, subject(summary.loss))
     n = len(summary.changes_before)
     of_loss = sum(change.method == "loss" for change in summary.changes_before)
     share = f", {of_loss:,} of them of the loss" if of_loss else ""

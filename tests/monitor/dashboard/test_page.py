@@ -53,6 +53,15 @@ def test_a_change_appears_and_is_announced_to_screen_readers(
     expect(visit.page.locator("#announcer")).to_contain_text("iSAGE of f7 rose")
 
 
+def test_a_change_of_the_wrong_predictions_is_named(running: Dashboard, open_page: Open) -> None:
+    visit = open_page()
+    before = visit.changes().count()
+    running.publish(replace(change(None, next(NEXT), "loss"), id="0" * 12, signal="error"))
+    expect(visit.changes()).to_have_count(before + 1)
+    expect(visit.changes().first).to_contain_text("wrong predictions")
+    expect(visit.page.locator("#announcer")).to_contain_text("The share of wrong predictions rose")
+
+
 def test_a_click_opens_the_story_and_escape_closes_it(open_page: Open) -> None:
     visit = open_page()
     entry = visit.changes().filter(has_text="f1").filter(has_text="iPFI")

@@ -10,7 +10,7 @@ from fluxplain.schemas.change import Curve
 from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import Value
-from tests.kit.records import STREAM, change, explanation, loss_change, prediction
+from tests.kit.records import STREAM, change, error_change, explanation, loss_change, prediction
 
 DRIFT, LENGTH, EVERY = 1500, 3000, 20
 
@@ -77,6 +77,12 @@ def drift_of(feature: str, method: Method = "isage") -> Change:
 def drift_of_loss() -> Change:
     return replace(
         loss_change(DRIFT + 64), after_seq=DRIFT, replay_seq=DRIFT - 64, before_std_error=0.01
+    )
+
+
+def drift_of_errors() -> Change:
+    return replace(
+        error_change(DRIFT + 64), after_seq=DRIFT, replay_seq=DRIFT - 64, before_std_error=0.01
     )
 
 

@@ -12,12 +12,14 @@ from fluxplain.results.change_context import ChangeContext
 from fluxplain.results.selection import SelectedResults
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
+from tests.kit.records import prediction
 from tests.monitor.figures.layout import assert_readable, panels, texts_of, written
 from tests.monitor.figures.samples import (
     DRIFT,
     GRID,
     changes_of,
     drift_of,
+    drift_of_errors,
     drift_of_loss,
     explained,
     names,
@@ -110,6 +112,19 @@ def test_of_a_change_of_the_loss_the_loss_is_shown() -> None:
     figure = story_figure(context_of(drift_of_loss()))
     assert panels(figure) == ["Loss of the model", "iSAGE"]
     assert "What changed: loss of the model" in written(figure)
+
+
+def test_of_a_change_of_the_errors_their_share_and_the_loss_are_shown() -> None:
+    context = ChangeContext(drift_of_errors())
+    for seq in range(DRIFT - 64, DRIFT + 64):
+        context.add(prediction(seq, correct=seq < DRIFT))
+    figure = story_figure(context)
+    assert panels(figure) == ["The share of wrong predictions", "Loss of the model"]
+    means = {middle: moments.mean for middle, moments in context.increments}
+    assert all(mean == (middle > DRIFT) for middle, mean in means.items())
+    assert len(means) > 1
+    assert "What changed: wrong predictions of the model" in written(figure)
+    assert_readable(figure)
 
 
 def test_what_is_not_known_is_left_out() -> None:

@@ -11,7 +11,15 @@ from fluxplain.monitor.figures import importance_figure, save
 from fluxplain.monitor.figures.importance_over_time import MAX_COLORED
 from fluxplain.monitor.figures.style import GREY, LINE_STYLES, PALETTE
 from fluxplain.results.store import Store
-from tests.kit.records import STREAM, change, drifting_store, explanation, loss_change, store_of
+from tests.kit.records import (
+    STREAM,
+    change,
+    drifting_store,
+    error_change,
+    explanation,
+    loss_change,
+    store_of,
+)
 from tests.monitor.figures.layout import assert_readable, panels, written
 from tests.monitor.figures.samples import names, stream_of
 
@@ -99,7 +107,9 @@ def test_changes_of_the_loss_are_marked_at_the_top_and_explained_if_there_are_an
         store.add(loss_change(seq))
     figure = figure_of(store)
     assert [[seq for seq, _ in each] for each in marks(figure, "v")] == [[300, 1090], [], []]
-    assert "▽" in notes(figure)
+    assert "▽ of the loss." in notes(figure)
+    store.add(error_change(1200))
+    assert "▽ of the loss and the share of wrong predictions." in notes(figure_of(store))
 
 
 def test_the_drift_is_marked_only_if_there_is_one() -> None:

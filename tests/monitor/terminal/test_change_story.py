@@ -16,7 +16,7 @@ from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.record import Value
 from tests.kit.any_records import any_record
-from tests.kit.records import STREAM, change, loss_change
+from tests.kit.records import STREAM, change, error_change, loss_change
 from tests.kit.support import PROPERTY
 from tests.monitor.terminal.console import printed
 
@@ -76,6 +76,9 @@ def test_what_is_not_known_is_left_out() -> None:
     loss = printed(render_story(loss_change(7), [], None))
     assert facts(loss)["measured"] == "loss: loss of the model's predictions"
     assert "Incident" not in loss
+    errors = facts(printed(render_story(error_change(7), [], None)))
+    assert errors["measured"] == "wrong predictions: their share"
+    assert errors["model's loss"] == "0.200 → 0.900"
 
 
 def curves(before: Curve | None, after: Curve | None) -> list[str]:

@@ -8,6 +8,7 @@ from tests.kit.records import (
     STREAM,
     change,
     drifting_store,
+    error_change,
     explanation,
     loss_change,
     prediction,
@@ -62,9 +63,12 @@ def test_the_loss_is_compared_with_the_explanations() -> None:
     for seq in (300, 1090, 1500):
         store.add(loss_change(seq))
     text = shown(summarized(store))
-    assert "By the model's loss: after 90 records (it rose from 0.200 to 0.900)" in text
+    assert "By the model's loss: after 90 records (the loss rose from 0.200 to 0.900)" in text
     assert "after 70 records (iSAGE of f1" in text
     assert "Changes reported before record 1,000: 2, 1 of them of the loss" in text
+    store.add(error_change(1080))
+    sooner = " ".join(shown(summarized(store)).split())
+    assert "after 80 records (the share of wrong predictions rose from 0.050 to 0.300)" in sooner
     undetected = summarized(drifting_store())
     assert "By the model's loss: not at all" in shown(undetected)
     assert "By the model's loss: it is not watched" in shown(undetected, loss_watched=False)

@@ -1,7 +1,7 @@
 // The list of changes, grouped by incident.
 
 import { $, h, setText } from "./dom.js";
-import { METHOD_NAMES, STATUS, count, number, plural, titleOf } from "./format.js";
+import { METHOD_NAMES, STATUS, count, number, plural, subjectOf, titleOf } from "./format.js";
 import { data, incidents, view } from "./store.js";
 
 const SHOWN = 100;
@@ -53,7 +53,7 @@ export function entry(change, news = new Set()) {
     "button", { type: "button", class: news.has(change.id) ? "is-new" : "" },
     h("span", { class: "seq" }, count(change.seq)),
     h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, { rose: "▲", fell: "▼" }[change.direction] ?? "●"),
-    h("span", { class: "what" }, change.kind === "drift" ? h("b", {}, change.feature ?? "loss") : h("b", {}, titleOf(change)),
+    h("span", { class: "what" }, change.kind === "drift" ? h("b", {}, subjectOf(change)) : h("b", {}, titleOf(change)),
       change.feature && change.kind === "drift" ? h("span", { class: "muted" }, ` ${METHOD_NAMES[change.method]}${change.signal === "trend" ? ", reversed" : ""}`) : null,
       change.status in STATUS && change.status !== "confirmed" ? h("span", { class: "muted" }, ` (${STATUS[change.status]})`) : null,
       h("span", { class: "sr-only" }, ` ${change.direction ?? ""} `)),

@@ -50,10 +50,14 @@ export const STATUS = {
   reverted: "undone by a further change",
 };
 
+/** Names the feature that changed, else the signal. */
+export const subjectOf = (change) => change.feature ?? (change.signal === "error" ? "wrong predictions" : "loss");
+
 export function titleOf(change) {
   const verb = change.direction ?? "changed";
   if (change.kind !== "drift") return NOTICES[change.kind];
   if (change.signal === "trend") return `The effect of ${change.feature} reversed`;
+  if (change.signal === "error") return `The share of wrong predictions ${verb}`;
   if (change.method === "loss") return `The loss ${verb}`;
   return `${METHOD_NAMES[change.method]} of ${change.feature} ${verb}`;
 }
