@@ -19,7 +19,7 @@ from fluxplain.schemas.record import (
     Value,
 )
 
-Kind = Literal["drift", "cold-start", "gap", "schema", "model"]
+Kind = Literal["drift", "cold-start", "gap", "schema", "model", "autocorrelation"]
 
 Direction = Literal["rose", "fell"]
 
@@ -68,6 +68,8 @@ class Change(Record):
         messages that an explanation needed were deleted before they were read, or lost on the way.
         ``"schema"``: a feature has had no value for long, has values again, or an unconfigured
         field appeared. ``"model"``: another model takes over, or its announcement was withdrawn.
+        ``"autocorrelation"``: a feature resembles even the old records from which its replacements
+        come, so importances may be too small; published once for each method.
     seq
         Offset of the observation at which the change was detected; for a notice about a role's
         input, the offset there. For deleted messages: offset of the last missing one.
@@ -234,7 +236,7 @@ class Change(Record):
     def notice(
         cls,
         *,
-        kind: Literal["cold-start", "gap", "schema", "model"],
+        kind: Literal["cold-start", "gap", "schema", "model", "autocorrelation"],
         stream: str,
         seq: int,
         detail: str,

@@ -169,6 +169,7 @@ class ModelStage:
         evaluations = [] if questions is None else self._explain(sample, questions, answer)
         if sample.unlabelled is None:
             self._methods.store(observed)
+            of_all += self._warnings(sample)
         if sample.y is None:
             self._intake.labels.wait(sample, predicted(answer.output), of_all)
         of_all += self._publish(sample, answer)
@@ -225,6 +226,19 @@ class ModelStage:
             skipped=self._turns.skipped,
             model_version=self.active.version,
         )
+
+    def _warnings(self, sample: Sample) -> list[Change]:
+        return [
+            Change.notice(
+                kind="autocorrelation",
+                stream=self.stream,
+                seq=sample.seq,
+                ts=sample.ts,
+                method=method,
+                detail=text,
+            )
+            for method, text in self._methods.warnings().items()
+        ]
 
     def _publish(self, sample: Sample, answer: Answer) -> list[Record]:
         """Return the prediction, and changes of the loss and of the wrong predictions."""

@@ -9,6 +9,7 @@ import numpy as np
 from fluxplain.evaluate import Observation, Observed, Value
 from fluxplain.evaluate.encoding import EXACT, NUMBERS, Floats, columns_of
 from fluxplain.explain.storage.autocorrelation import Autocorrelations
+from fluxplain.explain.storage.long_dependence import LongDependence
 
 WAIT = 8.0
 """How many times the sum of the autocorrelations an observation waits.
@@ -51,6 +52,7 @@ class Delay:
         self._features = features
         self._autocorrelations = Autocorrelations(len(features), span)
         self._longest = min(LONGEST * span, MOST)
+        self._long = LongDependence(len(features), span + self._longest)
         self._waiting: deque[Observation] = deque()
         self._is_even = False
 
@@ -63,13 +65,19 @@ class Delay:
         """The mean of the features' sums."""
         return self._autocorrelations.mean
 
+    @property
+    def too_short_for(self) -> dict[str, int]:
+        """Features that resemble even old replacements → sum of autocorrelations, in records."""
+        return {self._features[place]: n for place, n in self._long.too_long().items()}
+
     def through(self, observed: Observed, *, at_once: bool = False) -> Iterable[Observation]:
         """Take the next observation; return those that need not wait any longer, oldest first.
 
         With ``at_once`` it need not wait: as long as the reservoir is not full, nothing may.
         """
-        known = self._autocorrelations
-        known.update(self._values(observed))
+        known, values = self._autocorrelations, self._values(observed)
+        known.update(values)
+        self._long.update(values)
         wait = min(self._longest, int(WAIT * known.largest))
         if at_once or (not wait and not self._waiting):
             return (observed.x,)

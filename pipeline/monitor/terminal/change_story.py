@@ -35,6 +35,7 @@ NOTICES: dict[str, str] = {
     "cold-start": "a role started without the beginning of its log",
     "model": "another model takes over, or its announcement was withdrawn",
     "schema": "observations have other features than before",
+    "autocorrelation": "importances may be too small: replacements resemble the values",
     "gap": "messages that an explanation needed were lost before they were read",
 }
 

@@ -40,6 +40,7 @@ const NOTICES = {
   "gap": "Gap: messages were lost",
   "schema": "Schema: fields appeared or went missing",
   "model": "Model: one took over or was withdrawn",
+  "autocorrelation": "Autocorrelation: importances may be too small",
 };
 
 /** Status of a change → words. */
