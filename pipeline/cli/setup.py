@@ -10,6 +10,7 @@ from rich.table import Column, Table
 
 from fluxplain import evaluate, models, stages
 from fluxplain.cli import common as cli
+from fluxplain.cli.autocorrelation import autocorrelation_warnings
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
 from fluxplain.kafka.checkpoints.checkpoint import CheckpointError, CheckpointStore, Slot
@@ -57,9 +58,10 @@ def init(
 def check(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Check the settings, model, broker and topics.
 
-    The model predicts a made-up observation; a failure there is only a warning. The exit status is
-    0 only if the settings are valid, the broker answers and all topics exist. To see whether
-    workers can resume, run `fluxplain checkpoints list`.
+    The model predicts a made-up observation; a failure there is only a warning. So are features in
+    the latest records that resemble their own past for too long. The exit status is 0 only if the
+    settings are valid, the broker answers and all topics exist. To see whether workers can resume,
+    run `fluxplain checkpoints list`.
     """
     settings = cli.load(config)
     cli.say(f"{config}: valid")
@@ -78,6 +80,8 @@ def check(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     if settings.registry.url is not None:
         check_registry(settings)
         cli.say(f"registry: at {settings.registry.url}")
+    for warning in autocorrelation_warnings(settings):
+        cli.warn(warning)
 
 
 @topics_app.command("create")

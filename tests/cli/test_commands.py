@@ -1,5 +1,6 @@
 """The command line as people use it: what it prints, its exit status, and no stack traces."""
 
+import random
 import re
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from fluxplain.kafka.checkpoints.configured import open_store
 from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
 from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.client import cluster
+from fluxplain.kafka.embedded import resolve
+from fluxplain.kafka.producer import RecordProducer
 from fluxplain.sources import open_source
 from fluxplain.stages import DriftStage
 from tests.cli.commands import NO_BROKER, NOWHERE, SERVERS, SOURCE, Ended, files, one_line, run
@@ -250,3 +253,28 @@ def _settings(folder: Path) -> Config:
         update={"checkpoint": config.checkpoint.model_copy(update={"directory": directory})}
     )
     return config.on_broker((folder / ".fluxplain/embedded-broker").read_text())
+
+
+def test_check_warns_of_a_feature_whose_replacements_resemble_it(with_topics: Path) -> None:
+    config = resolve(load_config(with_topics / "fluxplain.toml"))
+    slow, rng = next(iter(config.features)), random.Random(1)
+    producer, value = RecordProducer(config), 0.0
+    for n in range(3_000):
+        value += rng.gauss(0.0, 1.0)
+        x = {
+            name: rng.random() if kind == "numeric" else rng.choice("ab")
+            for name, kind in config.features.items()
+        }
+        x[slow] = value
+        producer.send(config.topic("features"), orjson.dumps({"x": x}), partition=1)
+        if n == 99:  # too few to know
+            producer.flush()
+            assert "resembles" not in run(with_topics, "check").stderr
+    producer.send(config.topic("features"), b"no record", partition=1)
+    producer.flush()
+    result = run(with_topics, "check")
+    assert result.returncode == 0
+    assert f"iPFI: {slow} resembles its own past for so long" in one_line(result.stderr)
+    assert f"Raise reservoir_size, now {config.explain.of('ipfi').reservoir_size}" in one_line(
+        result.stderr
+    )
