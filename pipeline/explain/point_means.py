@@ -1,6 +1,7 @@
 """The mean outputs at the evaluation points of numeric features, which stay where they are."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -386,6 +387,12 @@ class PointMeans:
         """Return the mean outputs for a class at the points of a curve."""
         effects: Floats = self._effects[curve, self.places(curve), label]
         return effects
+
+    def between(self, curve: int, points: Floats, labels: Sequence[int]) -> Floats:
+        """Return the effects at any points, interpolated linearly, shape (labels, points)."""
+        places = self.places(curve)
+        grid, effects = self._numbers[curve, places, POINT], self._effects[curve, places]
+        return np.array([np.interp(points, grid, effects[:, label]) for label in labels])
 
     def errors(self, curve: int, label: int) -> Floats:
         """Return the standard errors of these means; infinite while too little is known."""

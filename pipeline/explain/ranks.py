@@ -16,6 +16,10 @@ MOST_MOTION = 0.25
 """Largest variance of the middle of the evaluation points, relative to the variance between them,
 with which the error of an importance is known."""
 
+RANGE = 0.25
+"""Error of an importance because its range is known from few independent values, relative to the
+importance times the same ratio of variances. Chosen by coverage."""
+
 
 class RankCurves(CurveEstimates):
     """Several curves of one model that move together.
@@ -94,12 +98,30 @@ class RankCurves(CurveEstimates):
         """Return the standard error of one curve's importance.
 
         It is infinite, too, if the evaluation points move by about their own range: the importance
-        is that over a short time's range, which may be far from that of a longer time.
+        is that over a short time's range, which may be far from that of a longer time. If they move
+        less, the error includes the :meth:`smearing`, and how uncertain the range is.
         """
-        spread = float(curve_kernels.deviation(self._grid[curve]))
-        if self._kept[curve, curve_kernels.MOTION] > MOST_MOTION * spread * spread:
+        error, square = super().std_error(curve), curve_kernels.deviation(self._grid[curve]) ** 2
+        motion = self._kept[curve, curve_kernels.MOTION].item()
+        if motion > MOST_MOTION * square:
             return math.inf
-        return super().std_error(curve)
+        if not motion or math.isinf(error):
+            return error
+        range_error = RANGE * motion / square * self.values.item(curve)
+        return math.hypot(error, self.smearing(curve), range_error)
+
+    def smearing(self, curve: int) -> float:
+        """Return how much smaller the importance is because the effects by rank are smeared.
+
+        Points of one rank lie at different values while the grid moves, and their mean flattens
+        steps. Anchored means keep them, so the difference between both at the smoothed grid is the
+        bias. It is 0 for a line, and where there are no anchored means.
+        """
+        if self._means is None:
+            return 0.0
+        sharp = self._means.between(curve, self._grid[curve], self._shown_places(curve))
+        deviations = np.array([curve_kernels.deviation(effect) for effect in sharp])
+        return float(curve_kernels.mean_of(deviations)) - self.values.item(curve)
 
     def grid(self, curve: int) -> Grid:
         """Return the grid points of one curve; none before its first update."""

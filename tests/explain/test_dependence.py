@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPDP, dependence
 from fluxplain.explain.smoothing import ExponentialMeans
-from tests.kit.support import NUMBERS, PROPERTY, Linear
+from tests.kit.support import NUMBERS, PROPERTY, Linear, Scripted
 from tests.measure.coverage.__main__ import ROWS, estimates
 
 ALPHAS = 0.001, 0.01, 0.05
@@ -124,3 +124,22 @@ def test_the_importance_of_a_curve_whose_range_moves_has_no_error() -> None:
         known.append(math.isfinite(pdp.std_errors["a"]))
     assert known[2_000]
     assert not known[-1]
+
+
+def test_the_error_of_an_importance_includes_that_moving_points_smear_a_step() -> None:
+    step = Scripted(lambda x: math.tanh(5.0 * float(x["a"])))
+    truth = float(np.std([math.tanh(5.0 * 1.645 * u) for u in np.linspace(-1, 1, 10)], ddof=1))
+    for run in autoregressive(0.9, 2_500, 4, seed=3).T.tolist():
+        pdp = IncrementalPDP(step, ["a"], seed=1)
+        for a in run:
+            pdp.explain_one({"a": a})
+        value, bias = pdp.values["a"], pdp._known().ranks.smearing(0)
+        assert 0.05 < truth - value < 2.0 * pdp.std_errors["a"]
+        assert bias == pytest.approx(truth - value, abs=0.06)
+
+
+def test_the_importance_of_a_line_is_not_smeared() -> None:
+    pdp = IncrementalPDP(Linear({"a": 1.0}), ["a"], seed=1)
+    for a in autoregressive(0.5, 800, 1)[:, 0].tolist():
+        pdp.explain_one({"a": a})
+    assert abs(pdp._known().ranks.smearing(0)) < 0.01 * pdp.values["a"]
