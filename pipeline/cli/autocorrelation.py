@@ -1,6 +1,5 @@
 """Looks in the topic `features` for inputs that resemble their own past for too long."""
 
-import random
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -11,8 +10,8 @@ from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.schemas import BadRecordError, Observation
 from fluxplain.stages.intake.validation import ObservationValidator
 
-SAMPLE = 12_500
-"""Latest records of a partition to read: enough for any reservoir of up to 500 records."""
+SAMPLE = 20_000
+"""Latest records of a partition to read: enough for reservoirs of up to about 260 records."""
 
 SAMPLE_S = 5.0
 """Seconds to read them."""
@@ -23,7 +22,8 @@ def autocorrelation_warnings(settings: Config) -> Sequence[str]:
 
     There are none if the records are too few, or if the topic cannot be read.
     """
-    from fluxplain.stages.method_set import MethodSet  # noqa: PLC0415  loads the compiler
+    # loads the compiler
+    from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch  # noqa: PLC0415
 
     warnings: list[str] = []
     with suppress(BrokerError):
@@ -31,13 +31,12 @@ def autocorrelation_warnings(settings: Config) -> Sequence[str]:
             sizes = {tp.partition: len(offsets) for tp, offsets in reader.extent().items()}
         partition = max(sizes, key=lambda each: sizes[each])
         own = settings.of_stream(partition)
-        methods = MethodSet(own, own.explained, random.Random)
+        watch = AutocorrelationWatch(own)
         check = ObservationValidator(own.features, own.label.type)
         for value in _latest(settings, partition):
             # labels and incomplete observations are left out
             with suppress(BadRecordError):
-                methods.store(methods.observe(check.x(Observation.decode(value))))
-                warnings += methods.warnings().values()
+                warnings += watch.update(check.x(Observation.decode(value))).values()
     return warnings
 
 

@@ -12,13 +12,7 @@ from fluxplain.explain.method import Given, ImportanceMethod
 from fluxplain.explain.parameter_checks import ALL, check_size, check_warm_up
 from fluxplain.explain.players import Players
 from fluxplain.explain.randoms import below
-from fluxplain.explain.storage import (
-    Delay,
-    GeometricReservoir,
-    Reservoir,
-    UniformReservoir,
-    make_reservoir,
-)
+from fluxplain.explain.storage import Delay, GeometricReservoir, Reservoir, make_reservoir
 
 if TYPE_CHECKING:
     from fluxplain.explain.storage import TreeStorage
@@ -67,8 +61,6 @@ class Replacement(ImportanceMethod):
         self.names = players.names if asked is None else players.chosen(asked)
         places = {name: place for place, name in enumerate(players.names)}
         self.asked: Places = np.array([places[name] for name in self.names], np.intp)
-        # in a uniform sample, records that resemble the newest one become ever fewer
-        self._may_warn = not isinstance(reservoir, UniformReservoir)
 
     @classmethod
     def configured(
@@ -108,25 +100,12 @@ class Replacement(ImportanceMethod):
             is_new = x is observed.x
             self.reservoir.update(observed if is_new else observed.encoding.observe(x))
 
-    def warning(self) -> str | None:
-        """Return, once, which features resemble their replacements."""
-        found = self.delay.too_short_for if self._may_warn else {}
-        if not found:
-            return None
-        self._may_warn = False
-        name = max(found, key=lambda each: found[each])
-        others = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
-        return (
-            f"{name}{others} resembles its own past for so long (its autocorrelations add up to at "
-            f"least {found[name]:,} records) that importances may be too small. Raise "
-            f"reservoir_size, now {self.reservoir.size:,}"
-        )
-
     def take_over(self, before: Sequence[Self]) -> None:
         """Take over the samples of another method; all have drawn the same ones."""
         if before:
-            own = {name: vars(self)[name] for name in ("names", "asked", "_may_warn")}
-            vars(self).update(vars(before[0]) | own)
+            names, asked = self.names, self.asked
+            vars(self).update(vars(before[0]))
+            self.names, self.asked = names, asked
 
 
 def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:

@@ -110,10 +110,6 @@ class Method(ABC):
     def store(self, observed: Observed) -> None:
         """Store an explained observation as a source of replacements."""
 
-    def warning(self) -> str | None:
-        """Return why answers may mislead; None if nothing is known, or a warning was returned."""
-        return None
-
     def forget_model(self) -> None:  # noqa: B027  few methods keep any
         """Forget the outputs of the former model."""
 

@@ -13,7 +13,7 @@ from fluxplain.explain import kernels
 from fluxplain.explain.method import Answers, Question, inputs_of, parts_of
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.points import RNGOf
-from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
+from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER
 from fluxplain.stages.metering import Work
 from fluxplain.stages.method_code import make_method
@@ -120,11 +120,6 @@ class MethodSet:
         """Offer an observation to the reservoirs and storages, after it was explained."""
         for method in self.methods.values():
             method.store(observed)
-
-    def warnings(self) -> dict[Method, str]:
-        """Return the methods' new warnings, which begin with the method's name."""
-        found = {name: method.warning() for name, method in self.methods.items()}
-        return {n: f"{METHOD_NAMES[n]}: {text}" for n, text in found.items() if text is not None}
 
     def forget_model(self) -> None:
         """Forget what another model has said."""

@@ -17,6 +17,7 @@ from fluxplain.evaluate import NoOutputError, Observed, Output
 from fluxplain.schemas import FIRST_INCARNATION, BadRecordError, Change, Record
 from fluxplain.schemas.numbers import is_moderate
 from fluxplain.stages.active_model import ActiveModel, FoundModel
+from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch
 from fluxplain.stages.evaluations import Evaluations
 from fluxplain.stages.intake.intake import Decoded, Intake
 from fluxplain.stages.intake.missing import Coverage, Filler
@@ -81,6 +82,7 @@ class ModelStage:
         self._intake = Intake(config, stream)
         self._turns = Subsampling(config.explain.every, rng_of)
         self._methods = MethodSet(config, explained, rng_of)
+        self._autocorrelation = AutocorrelationWatch(config)
         self._predictions = Predictions(config, stream)
         self._evaluations = Evaluations(config, stream, explained)
         self._learns = config.model.learn
@@ -135,8 +137,8 @@ class ModelStage:
     def step(self, decoded: Decoded) -> Sequence[Record]:
         """Return the prediction, and the answers about all features once the samples are warm.
 
-        Notices of losses and dead letters of items that waited too long come first; a change of the
-        loss follows the prediction.
+        Notices and dead letters of items that waited too long come first; changes of the loss and
+        of the errors follow the prediction.
 
         If the model fails on the observation itself, or its output is not finite, a dead letter
         replaces all of them. If it fails on a feature's inputs, a dead letter replaces that
@@ -169,7 +171,7 @@ class ModelStage:
         evaluations = [] if questions is None else self._explain(sample, questions, answer)
         if sample.unlabelled is None:
             self._methods.store(observed)
-            of_all += self._warnings(sample)
+            of_all += self._autocorrelated(sample)
         if sample.y is None:
             self._intake.labels.wait(sample, predicted(answer.output), of_all)
         of_all += self._publish(sample, answer)
@@ -227,7 +229,10 @@ class ModelStage:
             model_version=self.active.version,
         )
 
-    def _warnings(self, sample: Sample) -> list[Change]:
+    def _autocorrelated(self, sample: Sample) -> list[Change]:
+        """Return the notices of features that resemble their own past for too long."""
+        if not self._is_first:
+            return []
         return [
             Change.notice(
                 kind="autocorrelation",
@@ -237,7 +242,7 @@ class ModelStage:
                 method=method,
                 detail=text,
             )
-            for method, text in self._methods.warnings().items()
+            for method, text in self._autocorrelation.update(sample.x).items()
         ]
 
     def _publish(self, sample: Sample, answer: Answer) -> list[Record]:

@@ -259,7 +259,7 @@ def test_check_warns_of_a_feature_whose_replacements_resemble_it(with_topics: Pa
     config = resolve(load_config(with_topics / "fluxplain.toml"))
     slow, rng = next(iter(config.features)), random.Random(1)
     producer, value = RecordProducer(config), 0.0
-    for n in range(3_000):
+    for n in range(9_000):
         value += rng.gauss(0.0, 1.0)
         x = {
             name: rng.random() if kind == "numeric" else rng.choice("ab")

@@ -99,46 +99,6 @@ def test_independent_records_do_not_wait_and_others_until_they_are_unlike() -> N
     assert 0.9 ** len(moving) < 0.1
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_only_values_that_resemble_old_replacements_are_reported(seed: int) -> None:
-    """Replacements are 250 records old; "long" values have the correlation 0.78 with those."""
-    n = 8_000
-    columns = {
-        "still": autoregressive(0.0, n, seed),
-        "short": autoregressive(0.95, n, seed),
-        "shifted": autoregressive(0.0, n, seed) + 3.0 * (np.arange(n) >= n // 2),
-        "long": autoregressive(0.999, n, seed),
-        "walk": np.cumsum(autoregressive(0.0, n, seed)),
-    }
-    delay, encoding = Delay(tuple(columns), SPAN), Encoding()
-    found: dict[str, int] = {}
-    for row in np.column_stack([*columns.values()]).tolist():
-        delay.through(encoding.observe(dict(zip(columns, row, strict=True))))
-        found |= delay.too_short_for
-    assert found.keys() == {"long", "walk"}
-    assert all(75 <= each < 250 for each in found.values())
-
-
-@pytest.mark.parametrize("sampler", ["geometric", "window", "uniform"])
-def test_a_method_warns_once_unless_its_reservoir_holds_the_whole_past(sampler: str) -> None:
-    explainer = IncrementalPFI(
-        Linear({"a": 1.0}),
-        ["a", "b", "c"],
-        loss="squared_error",
-        reservoir_size=20,
-        sampler=sampler,
-    )
-    warnings, encoding, rng = [], Encoding(), np.random.default_rng(1)
-    for t in range(3_000):
-        x = {"a": float(t), "b": float(t), "c": rng.normal()}
-        explainer.method.store(encoding.observe(x))
-        warnings.append(explainer.method.warning())
-    found = [each for each in warnings if each is not None]
-    assert len(found) == (sampler != "uniform")
-    assert all(each.startswith("a (and 1 more) resembles its own past") for each in found)
-    assert all(each.endswith("Raise reservoir_size, now 20") for each in found)
-
-
 def test_the_reservoir_is_renewed_while_the_queue_grows() -> None:
     delay = Delay(("a",), SPAN)
     encoding, left = Encoding(), []

@@ -62,6 +62,11 @@ class Autocorrelations:
             sums = self.sums.tolist()
             self.largest, self.mean = max(sums), sum(sums) / len(sums)
 
+    @property
+    def blocks(self) -> int:
+        """Number of whole blocks, of five spans each, that have been seen."""
+        return int(self._counts[BLOCK])
+
     def take_over(self, place: int, other: "Autocorrelations", theirs: int) -> None:
         """Copy the state of one feature from another instance that has seen as many values."""
         self._counts = other._counts.copy()

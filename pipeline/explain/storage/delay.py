@@ -9,7 +9,6 @@ import numpy as np
 from fluxplain.evaluate import Observation, Observed, Value
 from fluxplain.evaluate.encoding import EXACT, NUMBERS, Floats, columns_of
 from fluxplain.explain.storage.autocorrelation import Autocorrelations
-from fluxplain.explain.storage.long_dependence import LongDependence
 
 WAIT = 8.0
 """How many times the sum of the autocorrelations an observation waits.
@@ -20,6 +19,11 @@ thousandth meanwhile.
 
 LONGEST, MOST = 4, 2_000
 """The longest wait, as a multiple of the span, and in observations."""
+
+
+def longest_wait(span: int) -> int:
+    """Return how many observations wait at most, for a reservoir of this mean age."""
+    return min(LONGEST * span, MOST)
 
 
 class Delay:
@@ -51,8 +55,7 @@ class Delay:
     def __init__(self, features: tuple[str, ...], span: int) -> None:
         self._features = features
         self._autocorrelations = Autocorrelations(len(features), span)
-        self._longest = min(LONGEST * span, MOST)
-        self._long = LongDependence(len(features), span + self._longest)
+        self._longest = longest_wait(span)
         self._waiting: deque[Observation] = deque()
         self._is_even = False
 
@@ -65,19 +68,13 @@ class Delay:
         """The mean of the features' sums."""
         return self._autocorrelations.mean
 
-    @property
-    def too_short_for(self) -> dict[str, int]:
-        """Features that resemble even old replacements → sum of autocorrelations, in records."""
-        return {self._features[place]: n for place, n in self._long.too_long().items()}
-
     def through(self, observed: Observed, *, at_once: bool = False) -> Iterable[Observation]:
         """Take the next observation; return those that need not wait any longer, oldest first.
 
         With ``at_once`` it need not wait: as long as the reservoir is not full, nothing may.
         """
-        known, values = self._autocorrelations, self._values(observed)
-        known.update(values)
-        self._long.update(values)
+        known = self._autocorrelations
+        known.update(self._values(observed))
         wait = min(self._longest, int(WAIT * known.largest))
         if at_once or (not wait and not self._waiting):
             return (observed.x,)
@@ -92,10 +89,10 @@ class Delay:
             own = features == self._features
             return numbers if own else numbers[columns_of(features, self._features)]
         # codes of categories may be others after a restart
-        return np.array([_number(x[feature]) for feature in self._features])
+        return np.array([as_number(x[feature]) for feature in self._features])
 
 
-def _number(value: Value) -> float:
+def as_number(value: Value) -> float:
     """Return a number that is the same in every process; of a category an arbitrary one."""
     if isinstance(value, float) or (isinstance(value, int) and abs(value) < EXACT):
         return float(value)
