@@ -70,11 +70,12 @@ class DriftSettings(Section):
     """
     false_alarms: FalseAlarms = 1.0
     """False alarms in 100,000 records of a stream that does not change, on average and of all
-    features, methods and the loss together. Fewer means later detections. Of the detector `"glr"`.
+    features, methods, the loss and the errors together. Fewer means later detections. Of `"glr"`.
     There are more if increments vary in rare bursts, or in cycles of more than 500 records."""
     min_effect: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.05
     """Smaller changes are not published, but add up. The size of a change is its share of the
-    importance of all features by this method; of the loss, its share of the larger loss."""
+    importance of all features by this method; of the loss and the errors, its share of the larger
+    mean."""
     follow_up: Annotated[int, Field(ge=1, le=10**9)] = 1000
     """After so many observations, a second record says whether a change has lasted; if there is a
     further change of the same explanation, then."""

@@ -105,7 +105,7 @@ class Config(Tables):
 
     def detector(self, method: Watched) -> DetectorSettings | None:
         """Return the settings of a method's detectors, or of the loss's; None if not watched."""
-        watched: list[Watched] = ["loss", "loss"] if self.watches_errors else ["loss"]
+        watched: list[Watched] = ["loss"] * (1 + self.watches_errors)  # and the errors
         for name in self.explained:
             methods = self.methods_of(name)
             watched += methods

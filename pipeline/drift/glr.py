@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from fluxplain.drift import glr_kernels as kernels
-from fluxplain.drift.glr_kernels import BLOCK, CARRIERS, FIELDS, LEAST, SIZE, SIZES, SUMS
+from fluxplain.drift.glr_kernels import BLOCK, CARRIERS, DEPENDENT, FIELDS, LEAST, SIZE, SIZES, SUMS
 from fluxplain.evaluate.encoding import Floats
 
 REFERENCE, LONGEST_REFERENCE = 256, 1024
@@ -62,12 +62,13 @@ class GLR:
     It compares the means before and after each possible split. The standard error of their
     difference holds also if the numbers depend on each other, and if their mean wanders slowly:
     see :func:`~fluxplain.drift.glr_kernels.note_variances`. A change must also hold without the
-    three numbers on either side that carry most of it.
+    three numbers on either side that carry most of it; and, where numbers depend on those before,
+    without the 24 numbers after it that may be a burst.
 
     The first 256 numbers determine the unit; outliers are clipped to their range, widened three
     times. If a fifth of 256 numbers is outside, the detector begins anew. It needs 256 numbers
-    before the first change, and as many after each as tell what 24 independent ones do; 3 are
-    enough if all are beyond all before.
+    before the first change, and as many after each as tell what 24 independent ones do; what 3
+    tell is enough if all are beyond all before.
 
     Parameters
     ----------
@@ -181,6 +182,9 @@ class GLR:
         low, unit = self._low, self._unit
         if kernels.checked(before, after, variance, ratio, low, unit) <= self._least:
             return
+        later = rows[split : self._count]
+        if ratio > DEPENDENT and kernels.without_burst(before, later, variance) <= self._least:
+            return
         # the block at the split may have numbers of before
         if after[SIZE] - rows[split, SIZE] < LEAST:
             return
@@ -206,6 +210,7 @@ def _compile() -> None:
     kernels.begin_anew(sums, rows[0], rows[0])
     kernels.add(rows[0], rows[0])
     kernels.checked(rows[0], rows[0], 1.0, 1.0, 0.0, 0.0)
+    kernels.without_burst(rows[0], rows, 1.0)
     kernels.is_carried(rows[0], rows[0])
 
 

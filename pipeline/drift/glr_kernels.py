@@ -60,6 +60,14 @@ the threshold."""
 CARRIERS = 3
 """A change must hold without so many numbers on either side that carry most of it."""
 
+REST = 0.8
+"""Without a burst, the statistic's square must reach this share of the threshold."""
+
+DEPENDENT, LONGEST_BURST = 1.5, 24.0
+"""If the variance of a mean is so many times that of independent numbers, large numbers come in
+bursts: a change must also hold without the rows after it that carry most of it, of so many numbers
+at most."""
+
 LEFT = 0.5
 """At least this share of the step of the mean must be left without them."""
 
@@ -334,7 +342,8 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
                 is_allowed = min(n, m) >= LEAST and independent >= LEAST_INDEPENDENT
                 may_be = min(n, m) >= LEAST and independent >= LEAST_SEPARATED
     if not is_allowed and may_be and best > MARGIN:
-        is_allowed = is_separated(rows[best_first:best_row], rows[best_row + 1 : count])
+        # both rows at the split may have numbers of the other side
+        is_allowed = is_separated(rows[best_first : best_row - 1], rows[best_row + 1 : count])
     earliest = first_reaching(statistics, best - MARGIN, best_row)
     if earliest == oldest:  # it may be among the first numbers
         earliest = 0
@@ -343,11 +352,11 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
 
 @compiled
 def is_separated(before: Floats, after: Floats) -> bool:
-    """Return whether all numbers after a change are beyond all before, but for the carriers.
+    """Return whether all numbers of some rows are beyond all of earlier ones, but for the carriers.
 
-    Both are rows; there may be none after it.
+    There may be none.
     """
-    if after.shape[0] == 0:
+    if before.shape[0] == 0 or after.shape[0] == 0:
         return False
     earlier, later = np.empty(FIELDS), np.empty(FIELDS)
     clear(earlier)
@@ -394,6 +403,30 @@ def checked(  # noqa: PLR0917  compiled functions take numbers
     error = variance / before[SIZE] + own / after[SIZE]
     smaller: float = min(without, (later - mean) * (later - mean) / error / OWN)
     return smaller
+
+
+@compiled
+def without_burst(before: Floats, after: Floats, variance: float) -> float:
+    """Return a split's statistic without the rows that may be a burst, divided by ``REST``.
+
+    ``before`` is a row of all numbers before it, ``after`` are the rows after it.
+    """
+    mean = before[SUM] / before[SIZE]
+    direction = np.sign((after[:, SUM] - mean * after[:, SIZE]).sum())
+    size, total, burst = 0.0, 0.0, 0.0
+    distances = direction * (mean - after[:, SUM] / after[:, SIZE])
+    for i in np.argsort(distances, kind="mergesort"):  # a stable one: many means may be equal
+        if burst + after[i, SIZE] <= LONGEST_BURST:
+            burst += after[i, SIZE]
+        else:
+            size += after[i, SIZE]
+            total += after[i, SUM]
+    if size == 0.0:
+        return 0.0
+    difference = max(direction * (total / size - mean), 0.0)
+    error = variance * (1.0 / size + 1.0 / before[SIZE])
+    statistic: float = difference * difference / error / REST
+    return statistic
 
 
 @compiled

@@ -103,10 +103,10 @@ class RankCurves(CurveEstimates):
         """
         error, square = super().std_error(curve), curve_kernels.deviation(self._grid[curve]) ** 2
         motion = self._kept[curve, curve_kernels.MOTION].item()
-        if motion > MOST_MOTION * square:
-            return math.inf
         if not motion or math.isinf(error):
             return error
+        if not motion < MOST_MOTION * square:
+            return math.inf
         range_error = RANGE * motion / square * self.values.item(curve)
         return math.hypot(error, self.smearing(curve), range_error)
 

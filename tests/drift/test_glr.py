@@ -95,6 +95,32 @@ def test_a_change_is_found_where_it_is(name: str, shift: float, within: int) -> 
     assert is_inside >= 0.9 * runs
 
 
+@pytest.mark.parametrize("late", range(8))
+def test_dependent_numbers_that_all_change_their_sign_are_found_soon(late: int) -> None:
+    """Wherever in a block of eight the change is."""
+    found, at = 0, 2_000 + late
+    for seed in range(8):
+        numbers = np.abs(autoregressive(np.random.default_rng(seed), at + 200, 0.9)) + 0.05
+        numbers[:at] *= -1.0
+        found += [alarm.at >= at for alarm in alarms(numbers)] == [True]
+    assert found >= 7
+
+
+def test_the_statistic_without_a_burst_is_that_of_the_other_numbers() -> None:
+    def rows(means: list[float]) -> Floats:
+        made = np.zeros((len(means), kernels.FIELDS))
+        for mean, row in zip(means, made, strict=True):
+            kernels.append(np.full(8, mean), row[None], 0, 0.0, 1.0)
+        return made
+
+    before = rows([0.0])[0]
+    burst = kernels.without_burst(before, rows([0.0, 1.0, 1.0, 1.0, 0.0, 0.0]), 1.0)
+    assert burst == 0.0
+    assert kernels.without_burst(before, rows([1.0] * 3), 1.0) == 0.0, "nothing else is known"
+    step = kernels.without_burst(before, rows([1.0] * 6), 1.0)
+    assert step == pytest.approx(1.0 / (1.0 / 24.0 + 1.0 / 8.0) / kernels.REST)
+
+
 @PROPERTY
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(0, 10**6))
 def test_units_do_not_matter(zero: float, unit: float, seed: int) -> None:

@@ -138,7 +138,9 @@ DRIFTS = {
         ("salary", "age", "loan", "hvalue"),
     ),
     "virtual": Scenario(
-        "agrawal, virtual drift: salaries above 90,000", streams.rich, ("salary", "age")
+        "agrawal, virtual drift: salaries above 90,000",
+        streams.rich,
+        ("salary", "commission", "age"),
     ),
     "hyperplane": Scenario(
         "hyperplane, sudden (iPDP, 4.2)",

@@ -202,7 +202,10 @@ def exchanged(seed: int, at: int) -> Stream:
 
 
 def rich(seed: int, at: int) -> Stream:
-    """Return agrawal 1; from there on only those who earn more than 90,000: a virtual drift."""
+    """Return agrawal 1; from there on only those who earn more than 90,000: a virtual drift.
+
+    They have no commission.
+    """
     stream = agrawal(seed)
     yield from islice(stream, at)
     yield from ((x, y) for x, y in stream if x["salary"] > 90_000)
