@@ -106,6 +106,11 @@ class Prediction(Record):
     incarnation: Incarnation = FIRST_INCARNATION
 
     @property
+    def error(self) -> float:
+        """1 if the prediction differs from the label, else 0; the loss judges the same one."""
+        return float(self.prediction != self.y)
+
+    @property
     def is_right(self) -> bool | None:
         """Whether the prediction made when the observation arrived equals its label.
 

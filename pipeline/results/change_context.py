@@ -149,7 +149,7 @@ class ChangeContext:
         elif record.loss is not None and record.seq <= self.window.end and is_moderate(record.loss):
             self.losses.add(record.seq, record.loss)
             if self.change.signal == "error":
-                self.increments.add(record.seq, float(record.prediction != record.y))
+                self.increments.add(record.seq, record.error)
 
     def moves(self, method: Method) -> list[Move]:
         """Return the moves of features with a mean before and after, the largest first."""

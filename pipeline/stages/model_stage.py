@@ -253,12 +253,14 @@ class ModelStage:
         )
         if loss is None or not is_moderate(loss):
             return [prediction]
-        error = float(prediction.prediction != prediction.y)
         changes = [
             self._change(watch, found, sample)
             for watch in self._watches
             for found in watch.update(
-                sample.seq, error if watch.signal == "error" else loss, loss, version
+                sample.seq,
+                prediction.error if watch.signal == "error" else loss,
+                loss,
+                version,
             )
         ]
         return [prediction, *(replace(c, detail=sentence(c)) for c in changes if c is not None)]
