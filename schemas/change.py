@@ -77,10 +77,10 @@ class Change(Record):
         The seq of the previous change of the same stream, feature, method and signal; None for the
         first. For a gap: the last seq that was read, if any.
     status
-        ``"noticed"``, then one of the others, at the latest after ``drift.follow_up`` observations.
-        ``"confirmed"``: at least half of the step lasted, on average over these observations and
-        over the second half of them. ``"transient"``: it did not. ``"reverted"``: a further change
-        undid it. None for notices.
+        ``"noticed"``, then one of the others, after ``drift.follow_up`` observations.
+        ``"confirmed"``: at least half of the step lasted, on average over these observations, over
+        the second half, and, as far as its error tells, over the last quarter. ``"transient"``: it
+        did not. ``"reverted"``: a further change undid it. None for notices.
     status_seq
         Offset of the newest observation that ``status`` takes into account; None for notices.
     lasted
@@ -106,7 +106,8 @@ class Change(Record):
         ``before`` is None if there are too few values before it. When a change is noticed,
         ``after`` is about observations that were chosen because they look extreme: with ``"glr"``
         it is moved towards ``before`` by what that adds on average. In the second record it is the
-        mean of the observations after ``seq``; with a further change, of those up to it.
+        mean of the observations after ``seq``; of a reverted change, of those up to the further
+        one.
     before_std_error, after_std_error
         Standard errors of these means: with the detector ``"glr"`` as it estimates the dependence
         of the numbers, with others for independent ones. None for the signal ``"value"``.

@@ -108,6 +108,9 @@ class Evaluation(Record):
     points
         Method → evaluation points for each observation, for methods that have them. For a pair:
         the number of points of the first feature, these points, and those of the second.
+    loss_changed_seq
+        The seq at which the last noticed change of the loss, or of the wrong predictions, began at
+        the earliest; None before the first.
     incarnation
         Incarnation of the predictions.
     """
@@ -128,6 +131,7 @@ class Evaluation(Record):
     outputs: dict[Method, Annotated[list[list[Row] | None], Packable]]
     points: dict[Method, Annotated[list[list[Value] | None], Packable]]
     model_version: str | None = None
+    loss_changed_seq: int | None = None
     incarnation: Incarnation = FIRST_INCARNATION
 
     def message_key(self) -> str:

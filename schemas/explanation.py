@@ -106,6 +106,10 @@ class Explanation(Record):
     model_version
         Version of the explained model; None if it has none. When another model takes over, the
         estimates start from scratch; increments not yet published are in the first record.
+    loss_changed_seq
+        The seq at which the last noticed change of the loss, or of the wrong predictions, began at
+        the earliest; None before the first. From then on, a change of the explanation needs less
+        evidence for a while.
     ice
         iPDP, if configured: ICE curves of the last observations, the oldest first. They are the
         same for every alpha.
@@ -133,6 +137,7 @@ class Explanation(Record):
     coverage: float = 1.0
     skipped: int = 0
     model_version: str | None = None
+    loss_changed_seq: int | None = None
     grid: list[Value] | None = None
     effect: Effect | None = None
     classes: list[Label] | None = None

@@ -77,8 +77,7 @@ class DriftSettings(Section):
     importance of all features by this method; of the loss and the errors, its share of the larger
     mean."""
     follow_up: Annotated[int, Field(ge=1, le=10**9)] = 1000
-    """After so many observations, a second record says whether a change has lasted; if there is a
-    further change of the same explanation, then."""
+    """After so many observations, a second record says whether a change has lasted."""
     detector: OfNumbers = "glr"
     """`"glr"` compares means (generalized likelihood ratio); one of River's detectors (`"kswin"` is
     slow); or your own class with River's interface (`update` and `drift_detected`)."""

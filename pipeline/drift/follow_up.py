@@ -1,5 +1,6 @@
 """What becomes of a change: whether its step lasts."""
 
+import math
 from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
@@ -11,6 +12,9 @@ from fluxplain.schemas.methods import Watched
 
 LEFT = 0.5
 """A change is confirmed if at least this share of its step is left."""
+
+PARTS = 4
+"""The observations after a change are divided into so many parts."""
 
 
 Series = tuple[str | None, Watched | None, Signal | None]
@@ -41,6 +45,16 @@ def effect_of(change: Change, others: float = 0.0) -> float | None:
     return abs(change.after - change.before) / all_of_them if all_of_them else 0.0
 
 
+def std_error_of(part: Part | None, inflation: float | None) -> float | None:
+    """Return the standard error of a mean; None if unknown.
+
+    ``inflation`` is the ratio of its variance to that of a mean of independent numbers.
+    """
+    if part is None or part.std_error is None or inflation is None:
+        return None
+    return part.std_error * math.sqrt(inflation)
+
+
 class Outcome(NamedTuple):
     """A signal after a change was noticed.
 
@@ -48,55 +62,58 @@ class Outcome(NamedTuple):
     ----------
     seq, after_seq, status_seq
         Seq of the change, where it began, and of the newest number.
-    level
-        The numbers after ``seq``, or from the change to a further one; None without any.
-    level_std_error
-        Standard error of their mean; None if unknown.
-    late_mean
-        Mean after the further change, or of the second half of the observations.
+    level, late, newest
+        The numbers after ``seq``, and those of the second half and of the last quarter of the
+        observations; None without any.
+    interim
+        The numbers before a further change; None without one.
     lasted
         Number of observations from the beginning of the change to the further one, or to where the
         level most likely changed back.
-    has_further
-        Whether there was a further change.
+    inflation
+        As in :func:`std_error_of`.
     """
 
     seq: int
     after_seq: int
     status_seq: int
-    level: Part | None
-    level_std_error: float | None
-    late_mean: float
+    level: Part
+    late: Part | None
+    newest: Part | None
+    interim: Part | None
     lasted: int
-    has_further: bool = False
+    inflation: float | None
 
     def completed(self, change: Change, others: float) -> Change:
         """Return the second record of a change; ``others`` as in :func:`effect_of`."""
         status = self._status(change)
-        level, error = change.after, change.after_std_error
-        if self.level is not None:
-            level, error = self.level.mean, self.level_std_error
+        level = self.interim if status == "reverted" and self.interim else self.level
         change = replace(
             change,
             status=status,
             status_seq=self.status_seq,
             lasted=None if status == "confirmed" else self.lasted,
-            after=level,
-            after_std_error=error,
-            window=change.window if self.level is None else self.level.n,
+            after=level.mean,
+            after_std_error=std_error_of(level, self.inflation),
+            window=level.n,
         )
         return replace(change, effect_size=effect_of(change, others))
 
     def _status(self, change: Change) -> Status:
-        before, after = change.before or 0.0, change.after or 0.0
-        level = after if self.level is None else self.level.mean
-        step = after - before
-        left, left_late = (
-            (mean - before) / step if step else 1.0 for mean in (level, self.late_mean)
-        )
-        if min(left, left_late) >= LEFT:
+        before = change.before or 0.0
+        step = (change.after or 0.0) - before
+
+        def has_left(part: Part | None, error: float = 0.0) -> bool:
+            if part is None or not step:
+                return True
+            return (part.mean - before) / step + error / abs(step) >= LEFT
+
+        # a quarter has few numbers: it counts only beyond its error
+        error = std_error_of(self.newest, self.inflation) or 0.0
+        is_left = has_left(self.late) and has_left(self.newest, error)
+        if is_left and has_left(self.level):
             return "confirmed"
-        return "reverted" if self.has_further and left_late < LEFT else "transient"
+        return "reverted" if self.interim and not is_left else "transient"
 
 
 class FollowUp:
@@ -105,38 +122,43 @@ class FollowUp:
     Examples
     --------
     >>> follow_up = FollowUp(seq=100, length=4, least=2)
-    >>> [follow_up.add(seq, float(seq > 102)) for seq in range(101, 105)]
-    [False, False, False, True]
-    >>> follow_up.level.mean, follow_up.late.mean
-    (0.5, 1.0)
+    >>> for seq in range(101, 105):
+    ...     follow_up.add(seq, float(seq > 102))
+    >>> follow_up.is_over, follow_up.newest().mean, follow_up.level.mean
+    (True, 1.0, 0.5)
     """
 
     def __init__(self, seq: int, length: int, least: int) -> None:
         self.seq = seq
-        self._middle, self._end, self._least = seq + length // 2, seq + length, least
-        self._parts: list[Part | None] = [None, None]
+        self.is_over = False
+        self.further_seq: int | None = None
+        self.interim: Part | None = None
+        self._length, self._least = length, least
+        self._parts: list[Part | None] = [None] * PARTS
 
     @property
-    def level(self) -> Part | None:
-        """All numbers so far; None before the first."""
-        known = [part for part in self._parts if part is not None]
+    def level(self) -> Part:
+        """All numbers so far, at least one."""
+        return reduce(Part.joined, [part for part in self._parts if part is not None])
+
+    def newest(self, parts: int = 1) -> Part | None:
+        """Return the numbers of the last part, or of several; None without any."""
+        known = [part for part in self._parts[PARTS - parts :] if part is not None]
         return reduce(Part.joined, known) if known else None
 
-    @property
-    def late(self) -> Part | None:
-        """The numbers of the second half; None before the first."""
-        return self._parts[1]
-
-    def add(self, seq: int, number: float) -> bool:
-        """Take the next number; return whether it is the last one.
-
-        It takes ``least`` numbers at least.
-        """
-        half, one = int(seq > self._middle), Part(1, number, 0.0)
-        part = self._parts[half]
-        self._parts[half] = one if part is None else part.joined(one)
+    def add(self, seq: int, number: float) -> None:
+        """Take the next number: those of ``length`` observations, and ``least`` at least."""
+        passed, one = seq - self.seq, Part(1, number, 0.0)
+        place = min(PARTS * (passed - 1) // self._length, PARTS - 1)
+        part = self._parts[place]
+        self._parts[place] = one if part is None else part.joined(one)
         self._least -= 1
-        return seq >= self._end and self._least <= 0
+        self.is_over = passed >= self._length and self._least <= 0
+
+    def note_further(self, after_seq: int, before: Part | None) -> None:
+        """Note where a further change began, and the numbers before it; the first one counts."""
+        if self.further_seq is None:
+            self.further_seq, self.interim = after_seq, before
 
 
 class OpenChanges:
@@ -147,28 +169,32 @@ class OpenChanges:
     >>> changes = OpenChanges()
     >>> step = Change.notice(kind="drift", stream="features-0", seq=7, detail="", feature="a")
     >>> changes.add(replace(step, before=1.0, after=2.0))
-    >>> outcome = Outcome(7, 5, 99, Part(90, 1.8, 9.0), 0.03, late_mean=1.7, lasted=92)
+    >>> level, late, newest = Part(90, 1.8, 9.0), Part(45, 1.7, 4.5), Part(22, 1.6, 2.2)
+    >>> outcome = Outcome(7, 5, 99, level, late, newest, None, lasted=92, inflation=1.0)
     >>> change = changes.completed(series_of(step), step.incarnation, outcome, others=0.0)
     >>> change.status, change.after, change.after_std_error
-    ('confirmed', 1.8, 0.03)
+    ('confirmed', 1.8, 0.0335...)
     """
 
     def __init__(self) -> None:
-        self._open: dict[Series, Change] = {}
+        self._open: dict[Series, list[Change]] = {}
 
     def add(self, change: Change) -> None:
         """Keep a published change until its outcome is known."""
-        self._open[series_of(change)] = change
+        self._open.setdefault(series_of(change), []).append(change)
 
     def completed(
         self, series: Series, incarnation: Incarnation, outcome: Outcome, others: float
     ) -> Change | None:
         """Return the second record of a change; None if its first one was not published.
 
-        ``others`` as in :func:`effect_of`.
+        ``others`` as in :func:`effect_of`. Older changes of the series will have no outcome: its
+        explanations have begun anew since.
         """
-        change = self._open.get(series)
-        if change is None or (change.incarnation, change.seq) != (incarnation, outcome.seq):
+        changes = self._open.get(series, [])
+        about = [(change.incarnation, change.seq) for change in changes]
+        if (incarnation, outcome.seq) not in about:
             return None
-        del self._open[series]
-        return outcome.completed(change, others)
+        place = about.index((incarnation, outcome.seq))
+        self._open[series] = changes[place + 1 :]
+        return outcome.completed(changes[place], others)

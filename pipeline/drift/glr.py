@@ -16,6 +16,12 @@ TAILS = (9, CARRIERS)
 """The unit goes from the n-th smallest to the n-th largest of them, with the first n for which
 these differ."""
 
+EXPECTED = 400.0
+"""Where a change is expected, so many times as many false alarms are allowed, and at most
+``MOST_EXPECTED``: few stretches of numbers are such places."""
+
+MOST_EXPECTED = 100.0
+
 LEAST_BEFORE = 256
 """Smallest count of numbers before the first change, and between two checks of the unit."""
 
@@ -112,6 +118,7 @@ class GLR:
         _compile()
         self.false_alarms = false_alarms
         self._least = threshold(false_alarms) ** 2
+        self._least_expected = threshold(min(EXPECTED * false_alarms, MOST_EXPECTED)) ** 2
         self.drift_detected = False
         self.width, self.widest, self.span = 0, 0, 0
         self.inflation = self.selection = 1.0
@@ -126,8 +133,12 @@ class GLR:
         self._taken, self._lost = 0, 0  # in the current check of the unit
         self._is_likely = self._was_lost = False
 
-    def update(self, number: float) -> None:
-        """Take the next number."""
+    def update(self, number: float, expected: int = 0) -> None:
+        """Take the next number.
+
+        Less evidence is enough for a change within the newest ``expected`` numbers: another signal
+        says that there is one.
+        """
         self.drift_detected = False
         self._numbers.append(number)
         if len(self._numbers) < (BLOCK if self._unit >= 0.0 else REFERENCE):
@@ -136,7 +147,7 @@ class GLR:
             return
         numbers, self._numbers = np.array(self._numbers), []
         for begin in range(0, len(numbers), BLOCK):
-            self._take(numbers[begin : begin + BLOCK])
+            self._take(numbers[begin : begin + BLOCK], expected)
         self._check_unit(len(numbers), kernels.count_lost(numbers, self._low, self._unit))
 
     def _has_unit(self) -> bool:
@@ -168,22 +179,24 @@ class GLR:
                 self._restart()
             self._was_lost = is_lost
 
-    def _take(self, block: Floats) -> None:
+    def _take(self, block: Floats, expected: int) -> None:
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         rows = self._rows
         self._count, (statistic, is_enough, split, earliest, first, variance, ratio) = kernels.take(
             block, self._low, self._unit, rows, self._count, self._sums, self._least_before
         )
-        self._is_likely = statistic > self._least
+        is_expected = rows[split : self._count, SIZE].sum() <= expected
+        least = self._least_expected if is_expected else self._least
+        self._is_likely = statistic > least
         if not self._is_likely or not is_enough:
             return
         before, after = _together(rows[first:split]), _together(rows[split : self._count])
         low, unit = self._low, self._unit
-        if kernels.checked(before, after, variance, ratio, low, unit) <= self._least:
+        if kernels.checked(before, after, variance, ratio, low, unit) <= least:
             return
         later = rows[split : self._count]
-        if ratio > DEPENDENT and kernels.without_burst(before, later, variance) <= self._least:
+        if ratio > DEPENDENT and kernels.without_burst(before, later, variance) <= least:
             return
         # the block at the split may have numbers of before
         if after[SIZE] - rows[split, SIZE] < LEAST:

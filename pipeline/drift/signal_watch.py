@@ -1,11 +1,11 @@
 """A detector over one signal, and the change that it reports."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from fluxplain.drift.detectors import DetectorSettings
-from fluxplain.drift.follow_up import FollowUp, Outcome
+from fluxplain.drift.expectation import Expectation
+from fluxplain.drift.follow_up import PARTS, FollowUp, Outcome, std_error_of
 from fluxplain.drift.glr import GLR
 from fluxplain.drift.glr_kernels import BLOCK
 from fluxplain.drift.loss_course import LossCourse
@@ -28,7 +28,8 @@ class Shift(NamedTuple):
         The numbers before (None without any) and after the likeliest position of the change; the
         mean of those after it is corrected for having been selected.
     inflation
-        Ratio of the variance of their means to that of means of independent numbers.
+        Ratio of the variance of their means to that of means of independent numbers; None if
+        unknown.
     after_seq, replay_seq
         First seq of ``after``, and of twice as many numbers.
     earliest_seq
@@ -42,7 +43,7 @@ class Shift(NamedTuple):
 
     before: Part | None
     after: Part
-    inflation: float
+    inflation: float | None
     after_seq: int
     replay_seq: int
     earliest_seq: int
@@ -69,8 +70,7 @@ class SignalWatch:
     def __init__(self, settings: DetectorSettings, seed: str, follow_up: int = FOLLOW_UP) -> None:
         self.signal = settings.signal
         self._length = follow_up
-        self._shift: Shift | None = None  # the last one, until its outcome is known
-        self._follow_up: FollowUp | None = None
+        self._open: list[tuple[Shift, FollowUp]] = []  # until their outcomes are known
         self._course = LossCourse()
         self._smallest = settings.parameters.get("min_window_length", 1)
         self._detector = settings.make(seed)
@@ -78,6 +78,7 @@ class SignalWatch:
         # without importing River, which takes long
         self._is_adwin = hasattr(self._detector, "estimation")
         self._windows = Windows()
+        self._expectation = Expectation()
 
     @property
     def mean(self) -> float:
@@ -85,31 +86,45 @@ class SignalWatch:
         return self._windows.mean
 
     def update(
-        self, seq: int, number: float, loss: float | None, model: str | None = None
+        self,
+        seq: int,
+        number: float,
+        loss: float | None,
+        model: str | None = None,
+        loss_changed_seq: int | None = None,
     ) -> Sequence[Outcome | Shift]:
         """Take the number and the loss of observation ``seq``, and the version of the model.
 
-        Returns the outcome of the last shift, when it is known, and the shift at an alarm.
+        After the seq at which the loss began to change, a change needs less evidence for a while.
+        Returns the outcomes of shifts that are known now, and the shift at an alarm.
         """
         self._windows.add(seq, number, loss)
         self._course.add(loss, model)
-        shift = self._detected(number)
+        shift = self._detected(number, self._expectation.update(loss_changed_seq, self._windows))
+        for _, follow_up in self._open:
+            follow_up.add(seq, number)
+        found: list[Outcome | Shift] = []
+        while self._open and self._open[0][1].is_over:
+            found.append(self._outcome(*self._open.pop(0), seq))
         if shift is not None:
-            outcome = self._superseded(shift, seq)
-            self._shift, self._follow_up = shift, FollowUp(seq, self._length, shift.after.n)
-            return [shift] if outcome is None else [outcome, shift]
-        if self._follow_up is None or not self._follow_up.add(seq, number):
-            return ()
-        outcome = self._followed(seq)
-        self._shift = self._follow_up = None
-        return [] if outcome is None else [outcome]
+            for _, follow_up in self._open:
+                follow_up.note_further(shift.after_seq, shift.before)
+            self._open.append((shift, FollowUp(seq, self._length, shift.after.n)))
+            found.append(shift)
+        return found
 
-    def _detected(self, number: float) -> Shift | None:
-        """Feed the detector; return the shift at an alarm."""
+    def _detected(self, number: float, expected: int) -> Shift | None:
+        """Feed the detector; return the shift at an alarm, which is ``expected``, if not 0.
+
+        So many of the newest numbers came since it may have begun.
+        """
         adwin = self._detector if self._is_adwin else None
         glr = self._detector if self._is_glr else None
         width, total = (adwin.width, adwin.total) if adwin else (0, 0.0)
-        self._detector.update(number)
+        if glr:
+            glr.update(number, expected)
+        else:
+            self._detector.update(number)
         if not self._detector.drift_detected:
             return None
         earliest_seq, rises = self._windows.seq, None
@@ -136,7 +151,7 @@ class SignalWatch:
         return Shift(
             older and older.part,
             after,
-            inflation=glr.inflation if glr else 1.0,
+            inflation=self._inflation(),
             after_seq=newer.seq,
             replay_seq=replay_seq,
             earliest_seq=min(earliest_seq, newer.seq),
@@ -145,38 +160,28 @@ class SignalWatch:
             learning=has_lower_loss and self._course.is_falling,
         )
 
-    def _superseded(self, further: Shift, seq: int) -> Outcome | None:
-        """Return the outcome of the last shift if there is a further one."""
-        last, follow_up = self._shift, self._follow_up
-        if last is None or follow_up is None:
-            return None
-        level = further.before
-        return Outcome(
-            follow_up.seq,
-            last.after_seq,
-            seq,
-            level,
-            self._std_error(level, further.inflation),
-            late_mean=further.after.mean,
-            lasted=max(further.after_seq - last.after_seq, 0),
-            has_further=True,
-        )
+    def _inflation(self) -> float | None:
+        if isinstance(self._detector, GLR):
+            return self._detector.inflation
+        # smoothed values depend on each other more than any detector here expects
+        return None if self.signal == "value" else 1.0
 
-    def _followed(self, seq: int) -> Outcome | None:
-        """Return the outcome of the last shift, whose time is over."""
-        last, follow_up = self._shift, self._follow_up
-        if last is None or last.before is None or follow_up is None or follow_up.level is None:
-            return None
-        level = follow_up.level
-        back = self._windows.split_by_mean(rises=last.after.mean < last.before.mean)[1]
+    def _outcome(self, shift: Shift, follow_up: FollowUp, seq: int) -> Outcome:
+        """Return the outcome of a shift, whose time is over."""
+        further_seq = follow_up.further_seq
+        if further_seq is None:  # where the level most likely changed back
+            rises = shift.before is not None and shift.after.mean < shift.before.mean
+            further_seq = self._windows.split_by_mean(rises=rises)[1].seq
         return Outcome(
             follow_up.seq,
-            last.after_seq,
+            shift.after_seq,
             seq,
-            level,
-            self._std_error(level, last.inflation),
-            late_mean=(follow_up.late or level).mean,
-            lasted=back.seq - last.after_seq,
+            follow_up.level,
+            follow_up.newest(PARTS // 2),
+            follow_up.newest(),
+            follow_up.interim,
+            lasted=max(further_seq - shift.after_seq, 0),
+            inflation=shift.inflation,
         )
 
     def change(
@@ -210,9 +215,9 @@ class SignalWatch:
             status_seq=seq,
             learning=shift.learning,
             before=before and before.mean,
-            before_std_error=self._std_error(before, shift.inflation),
+            before_std_error=std_error_of(before, shift.inflation),
             after=after.mean,
-            after_std_error=self._std_error(after, shift.inflation),
+            after_std_error=std_error_of(after, shift.inflation),
             direction=before and ("rose" if after.mean > before.mean else "fell"),
             window=after.n,
             after_seq=shift.after_seq,
@@ -225,9 +230,3 @@ class SignalWatch:
             model_version=model_version,
             incarnation=incarnation,
         )
-
-    def _std_error(self, part: Part | None, inflation: float) -> float | None:
-        # smoothed values depend on each other more than any detector here expects
-        if part is None or part.std_error is None or self.signal == "value":
-            return None
-        return part.std_error * math.sqrt(inflation)

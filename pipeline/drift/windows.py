@@ -172,6 +172,15 @@ class Windows:
             older = older[: _number(older, before)]
         return reduce(_joined, older) if older else None, reduce(_joined, buckets[:kept])
 
+    def count_since(self, seq: int) -> int:
+        """Return how many numbers there are from the one of observation ``seq`` on, or some more.
+
+        They are at least those of a bucket.
+        """
+        buckets = self._newest_first()
+        whole = [each.part.n for each in buckets if each.seq > seq]
+        return sum(whole) + (buckets[len(whole)].part.n if len(whole) < len(buckets) else 0)
+
     def forget(self, newest: int) -> None:
         """Drop all but about ``newest`` numbers."""
         kept = _number(self._newest_first(), newest) - bool(self._numbers)

@@ -30,7 +30,7 @@ class Evaluated(Record):
 
     Attributes
     ----------
-    stream, seq, ts, y, loss, skipped, model_version, incarnation
+    stream, seq, ts, y, loss, skipped, model_version, loss_changed_seq, incarnation
         As in :class:`~fluxplain.schemas.Evaluation`, of one observation.
     prediction
         The output on the observation itself, one row.
@@ -64,6 +64,7 @@ class Evaluated(Record):
     coverage: Mapping[str, float]
     failed: Collection[str] = ()
     model_version: str | None = None
+    loss_changed_seq: int | None = None
     incarnation: Incarnation = FIRST_INCARNATION
 
 
@@ -195,6 +196,7 @@ class _Lists:
             own.previous_seqs[name] == other.seq
             and own.classes[name] == other.classes[name]
             and own.model_version == other.model_version
+            and own.loss_changed_seq == other.loss_changed_seq
             and own.incarnation == other.incarnation
         )
 
@@ -266,6 +268,7 @@ def _evaluation(
         outputs=outputs,
         points=points,
         model_version=first.model_version,
+        loss_changed_seq=first.loss_changed_seq,
         incarnation=first.incarnation,
     )
 

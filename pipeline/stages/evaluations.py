@@ -57,6 +57,7 @@ class Evaluations:
         coverage: Coverage,
         skipped: int,
         model_version: str | None,
+        loss_changed_seq: int | None,
     ) -> list[Record]:
         """Return the answers, and dead letters of features on whose inputs the model failed."""
         self._seen += 1
@@ -82,6 +83,7 @@ class Evaluations:
             {name: coverage.of(name) for name in classes},
             failed,
             model_version,
+            loss_changed_seq,
         )
         # a number of a model of classes changes no known ones
         self._classes.update({n: labels for n, labels in classes.items() if labels != (None,)})

@@ -187,6 +187,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
                 coverage=run.coverage[i],
                 skipped=run.skipped[i],
                 model_version=run.model_version,
+                loss_changed_seq=run.loss_changed_seq,
                 **state.estimate(method, place),
                 ice=ice,
                 incarnation=run.incarnation,

@@ -65,8 +65,9 @@ class ModelStage:
     (``model.learn = false``) never learns.
 
     All shards of the model role keep the same model and samples; each explains its own features,
-    groups and pairs. Only the first one watches the loss and the wrong predictions, and publishes
-    the records about the whole observation. ``meter`` is injected.
+    groups and pairs. All watch the loss and the wrong predictions, since their evaluations say when
+    these changed; only the first one publishes the records about the whole observation. ``meter``
+    is injected.
     """
 
     meter: Meter | None = None
@@ -89,12 +90,13 @@ class ModelStage:
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
             self._start_from(learned, config.explain.every)
-        watched = config.detector("loss") if self._is_first else None
+        watched = config.detector("loss")
         each = [watched] if watched else []
         if watched and config.watches_errors:
             each.append(replace(watched, signal="error"))
         seed = f"{config.seed}/{stream}/loss"
         self._watches = [SignalWatch(one, seed, config.drift.follow_up) for one in each]
+        self._loss_changed_seq: int | None = None
         self._gate, self._open = EffectGate(config.drift.min_effect), OpenChanges()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -227,6 +229,7 @@ class ModelStage:
             coverage=self._intake.coverage,
             skipped=self._turns.skipped,
             model_version=self.active.version,
+            loss_changed_seq=self._loss_changed_seq,
         )
 
     def _autocorrelated(self, sample: Sample) -> list[Change]:
@@ -266,11 +269,15 @@ class ModelStage:
         return [prediction, *(replace(c, detail=sentence(c)) for c in changes if c is not None)]
 
     def _change(self, watch: SignalWatch, found: Outcome | Shift, sample: Sample) -> Change | None:
-        """Return the change of a signal, without its sentence; None if it is too small."""
+        """Return the change of a signal, without its sentence; None if it is too small.
+
+        Explanations are told of each shift, also of a small one: a further one is likelier then.
+        """
         if isinstance(found, Outcome):
             return self._open.completed(
                 (None, "loss", watch.signal), FIRST_INCARNATION, found, others=0.0
             )
+        self._loss_changed_seq = found.earliest_seq
         about: dict[str, Any] = {"stream": self.stream, "model_version": self.active.version}
         change = watch.change(found, **about, seq=sample.seq, ts=sample.ts, method="loss")
         passed = self._gate.passed(change, others=0.0)

@@ -96,7 +96,7 @@ def _array(lists: Any, axes: int, classes: tuple[int, ...]) -> Any:
 
 def continues(later: Evaluation, run: Evaluation) -> bool:
     """Return whether an evaluation may be appended to a run."""
-    same = "stream", "feature", "classes", "model_version", "incarnation"
+    same = "stream", "feature", "classes", "model_version", "loss_changed_seq", "incarnation"
     return later.previous_seq == run.seqs[-1] and all(
         getattr(later, name) == getattr(run, name) for name in same
     )

@@ -5,7 +5,7 @@ A model that goes on learning changes also without a drift: so it is run without
 
 import random
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -43,11 +43,15 @@ class Variant(NamedTuple):
     min_effect: float
 
     def alarms(
-        self, features: Mapping[str, Floats], trends: Mapping[str, Floats]
+        self,
+        features: Mapping[str, Floats],
+        trends: Mapping[str, Floats],
+        loss_changed: Sequence[int | None] = (),
     ) -> dict[str, list[int]]:
         """Return feature → where it changed; the features of a method are watched side by side.
 
-        The trends, if any, are watched too, as in the pipeline.
+        The trends, if any, are watched too, as in the pipeline. ``loss_changed`` has for each
+        observation where the last change of the loss noticed before it began.
         """
         settings = DetectorSettings(self.signal, self.detector, self.parameters)
         trend = replace(settings, signal="trend")
@@ -57,14 +61,26 @@ class Variant(NamedTuple):
         gates = {feature: EffectGate(self.min_effect) for feature in features}
         found: dict[str, list[int]] = {feature: [] for feature in features}
         for t in range(len(watches[0][2])):
+            began = loss_changed[t] if loss_changed else None
             for feature, watch, numbers in watches:
-                for shift in watch.update(t, numbers[t], None):
+                for shift in watch.update(t, numbers[t], None, loss_changed_seq=began):
                     if not isinstance(shift, Shift):
                         continue
                     others = sum(abs(main[each].mean) for each in main if each != feature)
                     change = watch.change(shift, stream="", seq=t, ts=None, method="loss")
                     if gates[feature].passed(change, others) is not None:
                         found[feature].append(t)
+        return found
+
+    def changes_before(self, numbers: Floats) -> list[int | None]:
+        """Return for each number where the last change that was noticed before it began."""
+        watch = SignalWatch(DetectorSettings(self.signal, self.detector, self.parameters), "")
+        began: int | None = None
+        found = []
+        for t, number in enumerate(numbers.tolist()):
+            found.append(began)
+            for shift in watch.update(t, number, None):
+                began = shift.earliest_seq if isinstance(shift, Shift) else began
         return found
 
 
@@ -360,11 +376,16 @@ def _alarms(
     }
     increments, trends = begun["increment"], begun["trend"]
     series = sum(map(len, increments.values())) + sum(map(len, trends.values()))
+    loss_changed = default("loss", series).changes_before(increments["loss"][""])
     adwin = Variant("increment", "adwin", ADWIN, 0.0)
     inputs, sizes = begun["input"]["inputs"], begun["input"]["shap"]
     return {
         "default": {
-            method: default(method, series).alarms(increments[method], trends.get(method, {}))
+            method: default(method, series).alarms(
+                increments[method],
+                trends.get(method, {}),
+                () if method == "loss" else loss_changed,
+            )
             for method in get_args(Watched)
         },
         "adwin": {"loss": adwin.alarms(increments["loss"], {})},
