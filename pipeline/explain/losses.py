@@ -14,7 +14,7 @@ from fluxplain.evaluate import Label, Output, Table
 from fluxplain.evaluate.compiled import plain
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels
-from fluxplain.explain import kernels
+from fluxplain.explain import loss_kernels as kernels
 
 Target = Label | float
 """A label: a class, or a number."""
@@ -24,7 +24,7 @@ Loss = Callable[[Target, Output], float]
 _loss = plain(kernels.loss)
 
 TWO = 2.0
-"""The exponent of Brier's squares; see :func:`~fluxplain.explain.kernels.loss`."""
+"""The exponent of Brier's squares; see :func:`~fluxplain.explain.loss_kernels.loss`."""
 
 
 def cross_entropy(y: Target, output: Output) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from fluxplain.evaluate import Evaluator, Observed, Table
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels
-from fluxplain.explain import kernels
+from fluxplain.explain import kernels, loss_kernels
 from fluxplain.explain.importance import ImportanceExplainer
 from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
 from fluxplain.explain.losses import Loss, Target, compiled_loss, losses_on
@@ -138,9 +138,9 @@ class PFI(Replacement):
         """
         compiled = compiled_loss(loss, ys, labels)
         if compiled is not None:
-            return kernels.loss_growths(*compiled, predictions, blocks)
+            return loss_kernels.loss_growths(*compiled, predictions, blocks)
         before = losses_on(loss, ys, labels, predictions[:, None, :])
-        return kernels.growths(before[:, 0], losses_on(loss, ys, labels, blocks))
+        return loss_kernels.growths(before[:, 0], losses_on(loss, ys, labels, blocks))
 
 
 def drawn(

@@ -14,7 +14,7 @@ import numpy as np
 from fluxplain.evaluate import Evaluator, Observed, Output, Table
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels, aligned
-from fluxplain.explain import kernels
+from fluxplain.explain import kernels, loss_kernels
 from fluxplain.explain.importance import ImportanceExplainer
 from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
 from fluxplain.explain.losses import Loss, Target, compiled_loss, losses_on
@@ -253,13 +253,13 @@ class SAGE(Replacement):
     ) -> Floats:
         """Return Δ_t: the fall of the loss when the player is revealed (Algorithm 1, line 16).
 
-        Blocks of more than one draw have four rows; see :func:`~.kernels.loss_falls`.
+        Blocks of more than one draw have four rows; see :func:`~.loss_kernels.loss_falls`.
         """
         if blocks.shape[1] < 2:
             raise ValueError("it needs the outputs before and after the feature is revealed")
         compiled = compiled_loss(loss, ys, labels)
         if compiled is not None:
-            return kernels.loss_falls(*compiled, blocks)
+            return loss_kernels.loss_falls(*compiled, blocks)
         losses = losses_on(loss, ys, labels, blocks[:, :2])
         return losses[:, 0] - losses[:, 1]
 

@@ -23,6 +23,7 @@ from fluxplain.explain import (
     IncrementalSAGE,
     explain_together,
     kernels,
+    loss_kernels,
 )
 from fluxplain.explain.curve_estimates import contributions
 from fluxplain.explain.losses import compiled_loss, losses_on
@@ -175,7 +176,7 @@ def test_a_compiled_loss_is_the_function(
     ):
         compiled, blocks = compiled_loss(loss, [label], table.labels), table.numbers[None]
         if compiled is not None:
-            [given] = kernels.losses(*compiled, blocks).tolist()
+            [given] = loss_kernels.losses(*compiled, blocks).tolist()
             assert given == [loss(label, output) for output in table.outputs()]
             assert [given] == losses_on(loss, [label], table.labels, blocks).tolist()
 

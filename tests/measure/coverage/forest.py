@@ -8,7 +8,7 @@ from river import forest
 
 from fluxplain.evaluate import Encoding, evaluator_for
 from fluxplain.evaluate.encoding import Floats, Inputs
-from fluxplain.explain.kernels import PROBABILITY_FLOOR
+from fluxplain.explain.loss_kernels import PROBABILITY_FLOOR
 from fluxplain.forest.conversion import as_arrays
 from tests.measure.coverage.streams import WEIGHTS, Records, records
 
