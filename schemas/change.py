@@ -112,7 +112,7 @@ class Change(Record):
         Standard errors of these means: with the detector ``"glr"`` as it estimates the dependence
         of the numbers, with others for independent ones. None for the signal ``"value"``.
     direction
-        Whether ``after`` is above or below ``before``.
+        Whether ``after`` is above or below ``before``, as noticed.
     effect_size
         Size of the change, from 0 to 2: ``|after - before|``, divided by the sum of this method's
         absolute means over all that it explains, with the larger of ``before`` and ``after`` for

@@ -109,8 +109,8 @@ class Evaluation(Record):
         Method → evaluation points for each observation, for methods that have them. For a pair:
         the number of points of the first feature, these points, and those of the second.
     loss_changed_seq
-        The seq at which the last noticed change of the loss, or of the wrong predictions, began at
-        the earliest; None before the first.
+        The seq from which on the loss, or the wrong predictions, may have changed the last time
+        that their detector alarmed; None before the first time.
     incarnation
         Incarnation of the predictions.
     """

@@ -107,9 +107,9 @@ class Explanation(Record):
         Version of the explained model; None if it has none. When another model takes over, the
         estimates start from scratch; increments not yet published are in the first record.
     loss_changed_seq
-        The seq at which the last noticed change of the loss, or of the wrong predictions, began at
-        the earliest; None before the first. From then on, a change of the explanation needs less
-        evidence for a while.
+        The seq from which on the loss, or the wrong predictions, may have changed the last time
+        that their detector alarmed; None before the first time. For a while, a change of the
+        explanation since then needs less evidence.
     ice
         iPDP, if configured: ICE curves of the last observations, the oldest first. They are the
         same for every alpha.

@@ -1,6 +1,7 @@
 """What becomes of a change: whether its step lasts."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
@@ -16,6 +17,8 @@ LEFT = 0.5
 PARTS = 4
 """The observations after a change are divided into so many parts."""
 
+MOST_OPEN = 16
+"""Largest number of changes of a series whose outcomes are not known; one more ends the oldest."""
 
 Series = tuple[str | None, Watched | None, Signal | None]
 """What a change is about: feature, method and signal."""
@@ -55,6 +58,51 @@ def std_error_of(part: Part | None, inflation: float | None) -> float | None:
     return part.std_error * math.sqrt(inflation)
 
 
+class Shift(NamedTuple):
+    """A signal before and after a change.
+
+    Attributes
+    ----------
+    before, after
+        The numbers before (None without any) and after the likeliest position of the change; the
+        mean of those after it is corrected for having been selected.
+    inflation
+        Ratio of the variance of their means to that of means of independent numbers; None if
+        unknown.
+    after_seq, replay_seq
+        First seq of ``after``, and of twice as many numbers.
+    earliest_seq
+        Lower bound of the change: of the detector ``"glr"`` in nine of ten cases; the first
+        number in ADWIN's shrunk window; for others, the first one after the previous change.
+    loss_before, loss_after
+        Mean loss of these observations; None without any.
+    learning
+        Whether the model was still learning, as in :class:`~fluxplain.schemas.Change`.
+    """
+
+    before: Part | None
+    after: Part
+    inflation: float | None
+    after_seq: int
+    replay_seq: int
+    earliest_seq: int
+    loss_before: float | None
+    loss_after: float | None
+    learning: bool
+
+    @property
+    def rises(self) -> bool:
+        """Whether the mean rose."""
+        return self.before is not None and self.after.mean > self.before.mean
+
+    def undoes(self, earlier: "Shift") -> bool:
+        """Return whether less is left of an earlier shift than what confirms it."""
+        if earlier.before is None:
+            return False
+        step = earlier.after.mean - earlier.before.mean
+        return (self.after.mean - earlier.before.mean) / step < LEFT if step else False
+
+
 class Outcome(NamedTuple):
     """A signal after a change was noticed.
 
@@ -66,9 +114,9 @@ class Outcome(NamedTuple):
         The numbers after ``seq``, and those of the second half and of the last quarter of the
         observations; None without any.
     interim
-        The numbers before a further change; None without one.
+        The numbers from the change to a further one that undid it; None without one.
     lasted
-        Number of observations from the beginning of the change to the further one, or to where the
+        Number of observations from the beginning of the change to that further one, or to where the
         level most likely changed back.
     inflation
         As in :func:`std_error_of`.
@@ -103,17 +151,17 @@ class Outcome(NamedTuple):
         before = change.before or 0.0
         step = (change.after or 0.0) - before
 
-        def has_left(part: Part | None, error: float = 0.0) -> bool:
+        def is_left(part: Part | None, error: float = 0.0) -> bool:
             if part is None or not step:
                 return True
             return (part.mean - before) / step + error / abs(step) >= LEFT
 
         # a quarter has few numbers: it counts only beyond its error
         error = std_error_of(self.newest, self.inflation) or 0.0
-        is_left = has_left(self.late) and has_left(self.newest, error)
-        if is_left and has_left(self.level):
+        lasts = is_left(self.late) and is_left(self.newest, error)
+        if lasts and is_left(self.level):
             return "confirmed"
-        return "reverted" if self.interim and not is_left else "transient"
+        return "transient" if self.interim is None or lasts else "reverted"
 
 
 class FollowUp:
@@ -121,44 +169,62 @@ class FollowUp:
 
     Examples
     --------
-    >>> follow_up = FollowUp(seq=100, length=4, least=2)
-    >>> for seq in range(101, 105):
-    ...     follow_up.add(seq, float(seq > 102))
-    >>> follow_up.is_over, follow_up.newest().mean, follow_up.level.mean
-    (True, 1.0, 0.5)
+    >>> shift = Shift(Part(90, 0.0, 1.0), Part(24, 1.0, 1.0), 1.0, 76, 52, 70, None, None, False)
+    >>> follow_up = FollowUp(shift, seq=100, length=4)
+    >>> [follow_up.add(seq, float(seq > 102)) for seq in range(101, 105)]
+    [False, False, False, True]
+    >>> outcome = follow_up.outcome(104, back_seq=102)
+    >>> outcome.level.mean, outcome.late.mean, outcome.lasted
+    (0.5, 1.0, 26)
     """
 
-    def __init__(self, seq: int, length: int, least: int) -> None:
-        self.seq = seq
-        self.is_over = False
-        self.further_seq: int | None = None
-        self.interim: Part | None = None
-        self._length, self._least = length, least
+    def __init__(self, shift: Shift, seq: int, length: int) -> None:
+        self.shift = shift
+        self._seq, self._length = seq, length
         self._parts: list[Part | None] = [None] * PARTS
+        self._undone_seq: int | None = None
+        self._interim: Part | None = None
 
-    @property
-    def level(self) -> Part:
-        """All numbers so far, at least one."""
-        return reduce(Part.joined, [part for part in self._parts if part is not None])
-
-    def newest(self, parts: int = 1) -> Part | None:
-        """Return the numbers of the last part, or of several; None without any."""
-        known = [part for part in self._parts[PARTS - parts :] if part is not None]
-        return reduce(Part.joined, known) if known else None
-
-    def add(self, seq: int, number: float) -> None:
-        """Take the next number: those of ``length`` observations, and ``least`` at least."""
-        passed, one = seq - self.seq, Part(1, number, 0.0)
+    def add(self, seq: int, number: float) -> bool:
+        """Take the next number; return whether it is the last one."""
+        passed, one = seq - self._seq, Part(1, number, 0.0)
         place = min(PARTS * (passed - 1) // self._length, PARTS - 1)
         part = self._parts[place]
         self._parts[place] = one if part is None else part.joined(one)
-        self._least -= 1
-        self.is_over = passed >= self._length and self._least <= 0
+        return passed >= self._length
 
-    def note_further(self, after_seq: int, before: Part | None) -> None:
-        """Note where a further change began, and the numbers before it; the first one counts."""
-        if self.further_seq is None:
-            self.further_seq, self.interim = after_seq, before
+    def note_further(self, further: Shift) -> None:
+        """Note a further change; the first one that undoes this one counts."""
+        if self._undone_seq is not None or further.before is None:
+            return
+        # the numbers since the change before it
+        between = further.before
+        self._interim = between if self._interim is None else self._interim.joined(between)
+        if further.undoes(self.shift):
+            self._undone_seq = further.after_seq
+
+    def outcome(self, seq: int, back_seq: int) -> Outcome:
+        """Return what became of the change, after one number at least.
+
+        ``back_seq`` is where the level most likely changed back, if no further change did that.
+        """
+        began, undone_seq = self.shift.after_seq, self._undone_seq
+        return Outcome(
+            self._seq,
+            began,
+            seq,
+            _joined(self._parts) or self.shift.after,
+            _joined(self._parts[PARTS // 2 :]),
+            self._parts[-1],
+            None if undone_seq is None else self._interim,
+            lasted=max((back_seq if undone_seq is None else undone_seq) - began, 0),
+            inflation=self.shift.inflation,
+        )
+
+
+def _joined(parts: Sequence[Part | None]) -> Part | None:
+    known = [part for part in parts if part is not None]
+    return reduce(Part.joined, known) if known else None
 
 
 class OpenChanges:
@@ -180,21 +246,21 @@ class OpenChanges:
         self._open: dict[Series, list[Change]] = {}
 
     def add(self, change: Change) -> None:
-        """Keep a published change until its outcome is known."""
-        self._open.setdefault(series_of(change), []).append(change)
+        """Keep a published change until its outcome is known, or its explanations begin anew."""
+        changes = self._open.get(series_of(change), [])
+        same = [each for each in changes if each.incarnation == change.incarnation]
+        self._open[series_of(change)] = [*same[1 - MOST_OPEN :], replace(change, curve_after=None)]
 
     def completed(
         self, series: Series, incarnation: Incarnation, outcome: Outcome, others: float
     ) -> Change | None:
         """Return the second record of a change; None if its first one was not published.
 
-        ``others`` as in :func:`effect_of`. Older changes of the series will have no outcome: its
-        explanations have begun anew since.
+        ``others`` as in :func:`effect_of`.
         """
         changes = self._open.get(series, [])
-        about = [(change.incarnation, change.seq) for change in changes]
-        if (incarnation, outcome.seq) not in about:
-            return None
-        place = about.index((incarnation, outcome.seq))
-        self._open[series] = changes[place + 1 :]
-        return outcome.completed(changes[place], others)
+        for change in changes:
+            if (change.incarnation, change.seq) == (incarnation, outcome.seq):
+                changes.remove(change)
+                return outcome.completed(change, others)
+        return None

@@ -16,11 +16,11 @@ TAILS = (9, CARRIERS)
 """The unit goes from the n-th smallest to the n-th largest of them, with the first n for which
 these differ."""
 
-EXPECTED = 400.0
-"""Where a change is expected, so many times as many false alarms are allowed, and at most
-``MOST_EXPECTED``: few stretches of numbers are such places."""
+CHANCE = 0.02
+"""Where a change is expected, the chance of a false alarm, about: see :meth:`GLR.expect`."""
 
-MOST_EXPECTED = 100.0
+LONGER = 2
+"""A change is expected until so many times as many numbers have come as there were at first."""
 
 LEAST_BEFORE = 256
 """Smallest count of numbers before the first change, and between two checks of the unit."""
@@ -118,7 +118,7 @@ class GLR:
         _compile()
         self.false_alarms = false_alarms
         self._least = threshold(false_alarms) ** 2
-        self._least_expected = threshold(min(EXPECTED * false_alarms, MOST_EXPECTED)) ** 2
+        self._expected, self._longest, self._least_expected = 0, 0, self._least
         self.drift_detected = False
         self.width, self.widest, self.span = 0, 0, 0
         self.inflation = self.selection = 1.0
@@ -133,13 +133,21 @@ class GLR:
         self._taken, self._lost = 0, 0  # in the current check of the unit
         self._is_likely = self._was_lost = False
 
-    def update(self, number: float, expected: int = 0) -> None:
-        """Take the next number.
+    def expect(self, within: int) -> None:
+        """Search the newest ``within`` numbers for a change: another signal says that there is one.
 
-        Less evidence is enough for a change within the newest ``expected`` numbers: another signal
-        says that there is one.
+        Until as many again have come, less evidence is enough for a change since then, so much that
+        chance seldom gives it.
         """
+        self._expected, self._longest = within, LONGER * within
+        false_alarms = max(self.false_alarms, min(CHANCE * 1e5 / self._longest, 100.0))
+        self._least_expected = threshold(false_alarms) ** 2
+
+    def update(self, number: float) -> None:
+        """Take the next number."""
         self.drift_detected = False
+        if self._expected:
+            self._expected = self._expected + 1 if self._expected < self._longest else 0
         self._numbers.append(number)
         if len(self._numbers) < (BLOCK if self._unit >= 0.0 else REFERENCE):
             return
@@ -147,7 +155,7 @@ class GLR:
             return
         numbers, self._numbers = np.array(self._numbers), []
         for begin in range(0, len(numbers), BLOCK):
-            self._take(numbers[begin : begin + BLOCK], expected)
+            self._take(numbers[begin : begin + BLOCK])
         self._check_unit(len(numbers), kernels.count_lost(numbers, self._low, self._unit))
 
     def _has_unit(self) -> bool:
@@ -179,14 +187,14 @@ class GLR:
                 self._restart()
             self._was_lost = is_lost
 
-    def _take(self, block: Floats, expected: int) -> None:
+    def _take(self, block: Floats) -> None:
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         rows = self._rows
         self._count, (statistic, is_enough, split, earliest, first, variance, ratio) = kernels.take(
             block, self._low, self._unit, rows, self._count, self._sums, self._least_before
         )
-        is_expected = rows[split : self._count, SIZE].sum() <= expected
+        is_expected = rows[split : self._count, SIZE].sum() <= self._expected
         least = self._least_expected if is_expected else self._least
         self._is_likely = statistic > least
         if not self._is_likely or not is_enough:
@@ -203,6 +211,7 @@ class GLR:
             return
         if not kernels.is_carried(before, _together(rows[split + 1 : self._count])):
             self.drift_detected = True
+            self._expected = 0
             self.width, self.span = int(after[SIZE]), int(before[SIZE])
             self.widest = int(rows[earliest : self._count, SIZE].sum())
             self.inflation, self.selection = max(ratio, 1.0), 1.0 - SELECTED / statistic

@@ -1,15 +1,13 @@
 """A detector over one signal, and the change that it reports."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from fluxplain.drift.detectors import DetectorSettings
-from fluxplain.drift.expectation import Expectation
-from fluxplain.drift.follow_up import PARTS, FollowUp, Outcome, std_error_of
+from fluxplain.drift.follow_up import MOST_OPEN, FollowUp, Outcome, Shift, std_error_of
 from fluxplain.drift.glr import GLR
 from fluxplain.drift.glr_kernels import BLOCK
 from fluxplain.drift.loss_course import LossCourse
-from fluxplain.drift.windows import Part, Windows
+from fluxplain.drift.windows import Windows
 from fluxplain.schemas import FIRST_INCARNATION, Change, Incarnation
 from fluxplain.schemas.change import change_id
 from fluxplain.schemas.methods import Watched
@@ -19,43 +17,10 @@ FOLLOW_UP = 1000
 """Observations after a change until its outcome is known."""
 
 
-class Shift(NamedTuple):
-    """A signal before and after a change.
-
-    Attributes
-    ----------
-    before, after
-        The numbers before (None without any) and after the likeliest position of the change; the
-        mean of those after it is corrected for having been selected.
-    inflation
-        Ratio of the variance of their means to that of means of independent numbers; None if
-        unknown.
-    after_seq, replay_seq
-        First seq of ``after``, and of twice as many numbers.
-    earliest_seq
-        Lower bound of the change: of the detector ``"glr"`` in nine of ten cases; the first
-        number in ADWIN's shrunk window; for others, the first one after the previous change.
-    loss_before, loss_after
-        Mean loss of these observations; None without any.
-    learning
-        Whether the model was still learning, as in :class:`~fluxplain.schemas.Change`.
-    """
-
-    before: Part | None
-    after: Part
-    inflation: float | None
-    after_seq: int
-    replay_seq: int
-    earliest_seq: int
-    loss_before: float | None
-    loss_after: float | None
-    learning: bool
-
-
 class SignalWatch:
     """Feeds a detector, and estimates the shift of the signal when it alarms.
 
-    What becomes of the shift is known after ``follow_up`` observations, or at the next one.
+    What becomes of the shift is known after ``follow_up`` observations.
 
     Examples
     --------
@@ -70,15 +35,14 @@ class SignalWatch:
     def __init__(self, settings: DetectorSettings, seed: str, follow_up: int = FOLLOW_UP) -> None:
         self.signal = settings.signal
         self._length = follow_up
-        self._open: list[tuple[Shift, FollowUp]] = []  # until their outcomes are known
+        self._open: list[FollowUp] = []
         self._course = LossCourse()
         self._smallest = settings.parameters.get("min_window_length", 1)
         self._detector = settings.make(seed)
-        self._is_glr = isinstance(self._detector, GLR)
         # without importing River, which takes long
         self._is_adwin = hasattr(self._detector, "estimation")
         self._windows = Windows()
-        self._expectation = Expectation()
+        self._loss_changed_seq: int | None = None
 
     @property
     def mean(self) -> float:
@@ -95,36 +59,42 @@ class SignalWatch:
     ) -> Sequence[Outcome | Shift]:
         """Take the number and the loss of observation ``seq``, and the version of the model.
 
-        After the seq at which the loss began to change, a change needs less evidence for a while.
+        If a change of the loss was noticed, ``loss_changed_seq`` is where it began: for a while, a
+        change since then needs less evidence.
+
         Returns the outcomes of shifts that are known now, and the shift at an alarm.
         """
         self._windows.add(seq, number, loss)
         self._course.add(loss, model)
-        shift = self._detected(number, self._expectation.update(loss_changed_seq, self._windows))
-        for _, follow_up in self._open:
-            follow_up.add(seq, number)
         found: list[Outcome | Shift] = []
-        while self._open and self._open[0][1].is_over:
-            found.append(self._outcome(*self._open.pop(0), seq))
-        if shift is not None:
-            for _, follow_up in self._open:
-                follow_up.note_further(shift.after_seq, shift.before)
-            self._open.append((shift, FollowUp(seq, self._length, shift.after.n)))
-            found.append(shift)
-        return found
+        over = [follow_up for follow_up in self._open if follow_up.add(seq, number)]
+        found += [self._outcome(follow_up, seq) for follow_up in over]
+        self._expect(loss_changed_seq)
+        shift = self._detected(number)
+        if shift is None:
+            return found
+        for follow_up in self._open:
+            follow_up.note_further(shift)
+        if len(self._open) == MOST_OPEN:
+            found.append(self._outcome(self._open[0], seq))
+        if shift.before is not None:
+            self._open.append(FollowUp(shift, seq, self._length))
+        return [*found, shift]
 
-    def _detected(self, number: float, expected: int) -> Shift | None:
-        """Feed the detector; return the shift at an alarm, which is ``expected``, if not 0.
+    def _expect(self, loss_changed_seq: int | None) -> None:
+        """Tell the detector since when a change is expected, if that is news."""
+        if loss_changed_seq is None or loss_changed_seq == self._loss_changed_seq:
+            return
+        self._loss_changed_seq = loss_changed_seq
+        if isinstance(self._detector, GLR):
+            self._detector.expect(self._windows.count_since(loss_changed_seq))
 
-        So many of the newest numbers came since it may have begun.
-        """
+    def _detected(self, number: float) -> Shift | None:
+        """Feed the detector; return the shift at an alarm."""
         adwin = self._detector if self._is_adwin else None
-        glr = self._detector if self._is_glr else None
+        glr = self._detector if isinstance(self._detector, GLR) else None
         width, total = (adwin.width, adwin.total) if adwin else (0, 0.0)
-        if glr:
-            glr.update(number, expected)
-        else:
-            self._detector.update(number)
+        self._detector.update(number)
         if not self._detector.drift_detected:
             return None
         earliest_seq, rises = self._windows.seq, None
@@ -151,7 +121,7 @@ class SignalWatch:
         return Shift(
             older and older.part,
             after,
-            inflation=self._inflation(),
+            inflation=glr.inflation if glr else None if self.signal == "value" else 1.0,
             after_seq=newer.seq,
             replay_seq=replay_seq,
             earliest_seq=min(earliest_seq, newer.seq),
@@ -160,29 +130,12 @@ class SignalWatch:
             learning=has_lower_loss and self._course.is_falling,
         )
 
-    def _inflation(self) -> float | None:
-        if isinstance(self._detector, GLR):
-            return self._detector.inflation
-        # smoothed values depend on each other more than any detector here expects
-        return None if self.signal == "value" else 1.0
-
-    def _outcome(self, shift: Shift, follow_up: FollowUp, seq: int) -> Outcome:
-        """Return the outcome of a shift, whose time is over."""
-        further_seq = follow_up.further_seq
-        if further_seq is None:  # where the level most likely changed back
-            rises = shift.before is not None and shift.after.mean < shift.before.mean
-            further_seq = self._windows.split_by_mean(rises=rises)[1].seq
-        return Outcome(
-            follow_up.seq,
-            shift.after_seq,
-            seq,
-            follow_up.level,
-            follow_up.newest(PARTS // 2),
-            follow_up.newest(),
-            follow_up.interim,
-            lasted=max(further_seq - shift.after_seq, 0),
-            inflation=shift.inflation,
-        )
+    def _outcome(self, follow_up: FollowUp, seq: int) -> Outcome:
+        """End a follow-up; return the outcome."""
+        self._open.remove(follow_up)
+        # where the level most likely changed back
+        back = self._windows.split_by_mean(rises=not follow_up.shift.rises)[1]
+        return follow_up.outcome(seq, back.seq)
 
     def change(
         self,

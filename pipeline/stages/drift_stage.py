@@ -208,7 +208,9 @@ class _Stream:
 def _detect(stream: _Stream, watch: SignalWatch, e: Explanation, read: int) -> None:
     """Feed the numbers after seq ``read``; add the changes to the stream's incidents."""
     for seq, number in _numbers(e, watch.signal, read):
-        for found in watch.update(seq, number, e.loss, e.model_version, e.loss_changed_seq):
+        # a change of the loss was noticed before the last of these
+        loss_changed_seq = e.loss_changed_seq if seq == e.seq else None
+        for found in watch.update(seq, number, e.loss, e.model_version, loss_changed_seq):
             before, after = stream.curves_around(e.feature, found.after_seq)
             if isinstance(found, Outcome):
                 series = e.feature, e.method, watch.signal

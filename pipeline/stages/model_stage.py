@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeVar
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.drift.effect_gate import EffectGate
-from fluxplain.drift.follow_up import OpenChanges, Outcome
+from fluxplain.drift.follow_up import OpenChanges, Outcome, Shift
 from fluxplain.drift.sentences import sentence
-from fluxplain.drift.signal_watch import Shift, SignalWatch
+from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import NoOutputError, Observed, Output
 from fluxplain.schemas import FIRST_INCARNATION, BadRecordError, Change, Record
 from fluxplain.schemas.numbers import is_moderate
@@ -271,13 +271,13 @@ class ModelStage:
     def _change(self, watch: SignalWatch, found: Outcome | Shift, sample: Sample) -> Change | None:
         """Return the change of a signal, without its sentence; None if it is too small.
 
-        Explanations are told of each shift, also of a small one: a further one is likelier then.
+        Evaluations tell of each, also of a small one.
         """
         if isinstance(found, Outcome):
             return self._open.completed(
                 (None, "loss", watch.signal), FIRST_INCARNATION, found, others=0.0
             )
-        self._loss_changed_seq = found.earliest_seq
+        self._loss_changed_seq = max(found.earliest_seq, found.replay_seq)
         about: dict[str, Any] = {"stream": self.stream, "model_version": self.active.version}
         change = watch.change(found, **about, seq=sample.seq, ts=sample.ts, method="loss")
         passed = self._gate.passed(change, others=0.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.effect_gate import EffectGate
-from fluxplain.drift.follow_up import OpenChanges, Outcome, Series, series_of
+from fluxplain.drift.follow_up import MOST_OPEN, OpenChanges, Outcome, Series, series_of
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.schemas import FIRST_INCARNATION, Change
 from tests.kit.support import PROPERTY
@@ -93,6 +93,28 @@ def test_a_step_that_a_further_one_undoes_is_reverted() -> None:
         assert reverted.after == pytest.approx(3.0, abs=0.4), "the level up to the further change"
         assert back.before == pytest.approx(3.0, abs=0.4)
         assert confirmed.after == pytest.approx(0.0, abs=0.3)
+
+
+def test_a_step_that_rises_further_lasts_until_it_is_undone() -> None:
+    for seed in range(5):
+        numbers = steps(seed, (BEFORE, 0.0), (150, 1.8), (150, 3.6), (800, 0.0))
+        changes = published(numbers)
+        reverted = next(c for c in changes if c.id == changes[0].id and c.status != "noticed")
+        assert reverted.status == "reverted"
+        assert reverted.lasted == pytest.approx(300, abs=50)
+        assert reverted.after == pytest.approx(2.7, abs=0.5)
+
+
+def test_only_so_many_changes_wait_for_their_outcomes() -> None:
+    levels = [(100, 4.0 * (i % 2)) for i in range(3 * MOST_OPEN)]
+    changes = published(steps(2, (BEFORE, 0.0), *levels), length=10**9)
+    found = statuses(changes)
+    ended = len(found) - found.count("noticed")
+    assert found.count("noticed") > MOST_OPEN + 8
+    assert found.count("noticed") - ended == MOST_OPEN
+    # the oldest first
+    noticed = [change.id for change in changes if change.status == "noticed"]
+    assert [change.id for change in changes if change.status != "noticed"] == noticed[:ended]
 
 
 def test_a_step_that_goes_on_in_a_second_one_is_confirmed_later() -> None:

@@ -16,8 +16,9 @@ from fluxplain.drift.detectors import (
     check_parameters,
     parameters,
 )
+from fluxplain.drift.follow_up import Shift
 from fluxplain.drift.sentences import sentence
-from fluxplain.drift.signal_watch import Shift, SignalWatch
+from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.loading.import_strings import load
 from tests.kit.changes import shifts_at
 from tests.kit.support import PROPERTY, pickled

@@ -1,6 +1,7 @@
 """What a watch of one series finds."""
 
-from fluxplain.drift.signal_watch import Shift, SignalWatch
+from fluxplain.drift.follow_up import Shift
+from fluxplain.drift.signal_watch import SignalWatch
 
 
 def shifts_at(watch: SignalWatch, seq: int, number: float) -> list[Shift]:

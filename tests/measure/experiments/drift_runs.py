@@ -16,7 +16,8 @@ import numpy as np
 from fluxplain.config import DriftSettings
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.effect_gate import EffectGate
-from fluxplain.drift.signal_watch import Shift, SignalWatch
+from fluxplain.drift.follow_up import Shift
+from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import evaluator_for
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
@@ -80,7 +81,8 @@ class Variant(NamedTuple):
         for t, number in enumerate(numbers.tolist()):
             found.append(began)
             for shift in watch.update(t, number, None):
-                began = shift.earliest_seq if isinstance(shift, Shift) else began
+                if isinstance(shift, Shift):
+                    began = max(shift.earliest_seq, shift.replay_seq)
         return found
 
 
