@@ -77,7 +77,8 @@ class Change(Record):
         The seq of the previous change of the same stream, feature, method and signal; None for the
         first. For a gap: the last seq that was read, if any.
     status
-        ``"noticed"``, then one of the others, after ``drift.follow_up`` observations.
+        ``"noticed"``, then one of the others, after ``drift.follow_up`` observations or with the
+        sixteenth further change of the same series.
         ``"confirmed"``: at least half of the step lasted, on average over these observations, over
         the second half, and, as far as its error tells, over the last quarter. ``"transient"``: it
         did not. ``"reverted"``: a further change undid it. None for notices.
@@ -215,6 +216,11 @@ class Change(Record):
     def is_follow_up(self) -> bool:
         """Whether this is a change's second record."""
         return self.status not in {None, "noticed"}
+
+    @property
+    def is_step(self) -> bool:
+        """Whether this goes from one level to another, as far as is known."""
+        return self.status not in {"transient", "reverted"}
 
     @property
     def is_of_loss(self) -> bool:

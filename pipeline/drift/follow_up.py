@@ -91,6 +91,11 @@ class Shift(NamedTuple):
     learning: bool
 
     @property
+    def begins_seq(self) -> int:
+        """From where on the signal may have changed: at most twice as long ago as is likeliest."""
+        return max(self.earliest_seq, self.replay_seq)
+
+    @property
     def rises(self) -> bool:
         """Whether the mean rose."""
         return self.before is not None and self.after.mean > self.before.mean

@@ -134,12 +134,13 @@ class GLR:
         self._is_likely = self._was_lost = False
 
     def expect(self, within: int) -> None:
-        """Search the newest ``within`` numbers for a change: another signal says that there is one.
+        """Ask for less evidence of a change within the newest ``within`` numbers.
 
-        Until as many again have come, less evidence is enough for a change since then, so much that
-        chance seldom gives it.
+        Another signal says that there is one. This ends at the next alarm, or when as many numbers
+        again have come. Until then, chance gives the evidence in about one of 50 cases.
         """
         self._expected, self._longest = within, LONGER * within
+        # the formula of the threshold is for rare alarms
         false_alarms = max(self.false_alarms, min(CHANCE * 1e5 / self._longest, 100.0))
         self._least_expected = threshold(false_alarms) ** 2
 

@@ -42,9 +42,9 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     if change.after is None:
         return change.detail
     text = _what(change)
-    if change.rank_after is not None and _is_step(change):
+    if change.rank_after is not None and change.is_step:
         text += f" ({_ranks(change)} of {change.ranked})"
-    if change.effect_size is not None and change.method != "loss" and _is_step(change):
+    if change.effect_size is not None and change.method != "loss" and change.is_step:
         text += f", by {change.effect_size:.0%} of all importance".replace("%", " %")
     if change.learning:
         text += "; the model is still learning"
@@ -59,18 +59,13 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     return text
 
 
-def _is_step(change: Change) -> bool:
-    """Return whether a change goes from one level to another, as far as is known."""
-    return change.status not in {"transient", "reverted"}
-
-
 def _what(change: Change) -> str:
     """Return what changed, from which level to which."""
     what, after = subject(change), (change.after or 0.0, change.after_std_error)
     if change.before is None:
         return f"{what} changed to {_measured(*after)}"
     before = (change.before, change.before_std_error)
-    if not _is_step(change):
+    if not change.is_step:
         ending = "was undone" if change.status == "reverted" else "did not last"
         texts = distinct_texts(before, after, _measured)
         return f"the change of {what} {ending}: {texts[0]} before, {texts[1]} then"

@@ -173,10 +173,7 @@ class Windows:
         return reduce(_joined, older) if older else None, reduce(_joined, buckets[:kept])
 
     def count_since(self, seq: int) -> int:
-        """Return how many numbers there are from the one of observation ``seq`` on, or some more.
-
-        They are at least those of a bucket.
-        """
+        """Return how many numbers came since observation ``seq``, with all of its bucket."""
         buckets = self._newest_first()
         whole = [each.part.n for each in buckets if each.seq > seq]
         return sum(whole) + (buckets[len(whole)].part.n if len(whole) < len(buckets) else 0)

@@ -271,13 +271,13 @@ class ModelStage:
     def _change(self, watch: SignalWatch, found: Outcome | Shift, sample: Sample) -> Change | None:
         """Return the change of a signal, without its sentence; None if it is too small.
 
-        Evaluations tell of each, also of a small one.
+        The evaluations that follow tell of each shift, also of a small one.
         """
         if isinstance(found, Outcome):
             return self._open.completed(
                 (None, "loss", watch.signal), FIRST_INCARNATION, found, others=0.0
             )
-        self._loss_changed_seq = max(found.earliest_seq, found.replay_seq)
+        self._loss_changed_seq = found.begins_seq
         about: dict[str, Any] = {"stream": self.stream, "model_version": self.active.version}
         change = watch.change(found, **about, seq=sample.seq, ts=sample.ts, method="loss")
         passed = self._gate.passed(change, others=0.0)

@@ -57,6 +57,13 @@ def statuses(changes: Sequence[Change]) -> list[str | None]:
     return [change.status for change in changes]
 
 
+def outcome_of_first(changes: Sequence[Change]) -> Change:
+    """Return the second record of the first change."""
+    first, second = [change for change in changes if change.id == changes[0].id]
+    assert first.status == "noticed"
+    return second
+
+
 def test_a_step_that_stays_is_confirmed_with_its_new_level() -> None:
     for seed in range(10):
         noticed, confirmed = published(steps(seed, (BEFORE, 0.0), (800, 2.0)))
@@ -72,9 +79,7 @@ def test_a_step_that_stays_is_confirmed_with_its_new_level() -> None:
 
 def test_a_short_step_is_not_confirmed() -> None:
     for seed in range(10):
-        changes = published(steps(seed, (BEFORE, 0.0), (60, 1.5), (800, 0.0)))
-        first, outcome = [change for change in changes if change.id == changes[0].id]
-        assert first.status == "noticed"
+        outcome = outcome_of_first(published(steps(seed, (BEFORE, 0.0), (60, 1.5), (800, 0.0))))
         assert outcome.status in {"transient", "reverted"}
         assert outcome.lasted == pytest.approx(60, abs=60)
         if outcome.status == "transient":
@@ -98,8 +103,7 @@ def test_a_step_that_a_further_one_undoes_is_reverted() -> None:
 def test_a_step_that_rises_further_lasts_until_it_is_undone() -> None:
     for seed in range(5):
         numbers = steps(seed, (BEFORE, 0.0), (150, 1.8), (150, 3.6), (800, 0.0))
-        changes = published(numbers)
-        reverted = next(c for c in changes if c.id == changes[0].id and c.status != "noticed")
+        reverted = outcome_of_first(published(numbers))
         assert reverted.status == "reverted"
         assert reverted.lasted == pytest.approx(300, abs=50)
         assert reverted.after == pytest.approx(2.7, abs=0.5)
@@ -130,9 +134,7 @@ def test_a_step_that_goes_on_in_a_second_one_is_confirmed_later() -> None:
 def test_a_step_that_a_burst_interrupts_is_confirmed() -> None:
     for seed in range(10):
         numbers = steps(seed, (BEFORE, 0.0), (150, 3.0), (60, 0.0), (800, 3.0))
-        changes = published(numbers)
-        outcome = next(c for c in changes if c.id == changes[0].id and c.status != "noticed")
-        assert outcome.status == "confirmed"
+        assert outcome_of_first(published(numbers)).status == "confirmed"
 
 
 def test_what_a_notice_says_is_not_too_large_on_average() -> None:

@@ -156,8 +156,7 @@ def _add_measures(facts: Table, change: Change) -> None:
         which = "" if change.is_follow_up else "the last "
         last = "" if change.window is None else f"  (mean of {which}{change.window:,} {things})"
         facts.add_row("after", texts[1] + last)
-    has_lasted = change.status not in {"transient", "reverted"}
-    if before is not None and after is not None and has_lasted:
+    if before is not None and after is not None and change.is_step:
         verb = change.direction or ("rose" if after > before else "fell")
         of_what = "the larger" if method == "loss" else "all importance"
         size = change.effect_size

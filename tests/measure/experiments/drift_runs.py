@@ -81,8 +81,7 @@ class Variant(NamedTuple):
         for t, number in enumerate(numbers.tolist()):
             found.append(began)
             for shift in watch.update(t, number, None):
-                if isinstance(shift, Shift):
-                    began = max(shift.earliest_seq, shift.replay_seq)
+                began = shift.begins_seq if isinstance(shift, Shift) else began
         return found
 
 

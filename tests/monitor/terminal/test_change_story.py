@@ -13,7 +13,7 @@ from fluxplain.monitor.terminal.change_story import (
     render_story,
 )
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import Curve
+from fluxplain.schemas.change import Curve, Status
 from fluxplain.schemas.record import Value
 from tests.kit.any_records import any_record
 from tests.kit.records import STREAM, change, error_change, loss_change
@@ -48,6 +48,14 @@ def facts(text: str) -> dict[str, str]:
     """Return name → fact, of the lines that have both."""
     lines = [line.rstrip().split("  ", 1) for line in text.splitlines()]
     return {line[0]: line[1].strip() for line in lines if len(line) == 2}
+
+
+@pytest.mark.parametrize("status", ["transient", "reverted"])
+def test_the_story_of_a_change_that_did_not_last_tells_no_effect(status: Status) -> None:
+    undone = replace(WHOLE, status=status, lasted=60)
+    found = facts(printed(render_story(undone, [undone], "")))
+    assert found["before"] == "0.0012 ±0.0003"
+    assert "effect" not in found
 
 
 def test_a_story_has_all_that_is_known() -> None:
