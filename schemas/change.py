@@ -23,7 +23,7 @@ Kind = Literal["drift", "cold-start", "gap", "schema", "model", "autocorrelation
 
 Direction = Literal["rose", "fell"]
 
-Status = Literal["noticed", "confirmed", "transient", "reverted"]
+Status = Literal["noticed", "confirmed", "unclear", "transient", "reverted"]
 
 Signal = Literal["increment", "value", "trend", "error"]
 
@@ -80,8 +80,10 @@ class Change(Record):
         ``"noticed"``, then one of the others, after ``drift.follow_up`` observations or with the
         sixteenth further change of the same series.
         ``"confirmed"``: at least half of the step lasted, on average over these observations, over
-        the second half, and, as far as its error tells, over the last quarter. ``"transient"``: it
-        did not. ``"reverted"``: a further change undid it. None for notices.
+        the second half, and, as far as its error tells, over the last quarter; and two standard
+        errors of the step are at most half of it. ``"unclear"``: they are more.
+        ``"transient"``: the step did not last. ``"reverted"``: a further change undid it. None for
+        notices.
     status_seq
         Offset of the newest observation that ``status`` takes into account; None for notices.
     lasted

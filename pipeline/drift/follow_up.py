@@ -48,6 +48,23 @@ def effect_of(change: Change, others: float = 0.0) -> float | None:
     return abs(change.after - change.before) / all_of_them if all_of_them else 0.0
 
 
+def is_clear(change: Change) -> bool:
+    """Return whether two standard errors of a step leave :data:`LEFT` of it; True if unknown.
+
+    Examples
+    --------
+    >>> step = Change.notice(kind="drift", stream="features-0", seq=7, detail="")
+    >>> step = replace(step, before=1.0, before_std_error=0.03, after=1.2, after_std_error=0.03)
+    >>> is_clear(step), is_clear(replace(step, after=1.1))
+    (True, False)
+    """
+    errors = change.before_std_error, change.after_std_error
+    if change.before is None or change.after is None or None in errors:
+        return True
+    step, error = abs(change.after - change.before), math.hypot(*filter(None, errors))
+    return 2.0 * error <= (1.0 - LEFT) * step
+
+
 def std_error_of(part: Part | None, inflation: float | None) -> float | None:
     """Return the standard error of a mean; None if unknown.
 
@@ -145,11 +162,13 @@ class Outcome(NamedTuple):
             change,
             status=status,
             status_seq=self.status_seq,
-            lasted=None if status == "confirmed" else self.lasted,
+            lasted=self.lasted if status in {"transient", "reverted"} else None,
             after=level.mean,
             after_std_error=std_error_of(level, self.inflation),
             window=level.n,
         )
+        if status == "confirmed" and not is_clear(change):
+            change = replace(change, status="unclear")
         return replace(change, effect_size=effect_of(change, others))
 
     def _status(self, change: Change) -> Status:

@@ -69,12 +69,12 @@ def _what(change: Change) -> str:
         ending = "was undone" if change.status == "reverted" else "did not last"
         texts = distinct_texts(before, after, _measured)
         return f"the change of {what} {ending}: {texts[0]} before, {texts[1]} then"
-    seems, is_trend = change.status == "noticed", change.signal == "trend"
+    seems, is_trend = change.status in {"noticed", "unclear"}, change.signal == "trend"
     text = f"{what} {moved(before, after, _measured, seems=seems and not is_trend)}"
     if is_trend:
         reversed_ = "seems to have reversed" if seems else "has reversed"
         text = f"the effect of {change.feature} {reversed_}: {text}"
-    return f"confirmed: {text}" if change.status == "confirmed" else text
+    return f"{change.status}: {text}" if change.status in {"confirmed", "unclear"} else text
 
 
 def _ranks(change: Change) -> str:

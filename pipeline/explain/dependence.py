@@ -35,7 +35,7 @@ LEAST_FREEDOM = 2.0
 COST = 1.83
 """How many spans of numbers a degree of freedom takes where two spans are combined; else one."""
 
-SKEW = 10.0
+SKEW = 30.0
 """The degrees of freedom of losses are divided by 1 + SKEW · (sum of autocorrelations / span).
 
 Losses are skewed, and so is the mean of the few independent ones that such records are worth.
@@ -78,11 +78,14 @@ def follow(
 
 @compiled
 def student(freedom: float) -> float:
-    """Return Student's 97.5 % quantile over that of the normal distribution.
+    """Return Student's 97.5 % quantile over that of the normal distribution, within 3 %.
 
-    The expansion of Abramowitz and Stegun (26.7.5), within 3 % from 2 degrees of freedom on.
+    The expansion of Abramowitz and Stegun (26.7.5) from 2 degrees of freedom on; from 1 to 2, one
+    exponential in the reciprocal of the degrees, right at both ends.
     """
     z = 1.959963984540054
+    if freedom < 2.0:
+        return 12.706204736174694 / z * math.exp(2.1657166 * (1.0 / freedom - 1.0))
     first = (z**3 + z) / 4.0
     second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
     third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
@@ -110,7 +113,8 @@ def standard_error(  # noqa: PLR0917  compiled functions take numbers
         return math.inf
     if kept[OWN] > 0.0:
         freedom /= 1.0 + skew * max(kept[PRODUCT], 0.0) / kept[OWN] / span
-        freedom = max(freedom, LEAST_FREEDOM)
+        if freedom < 1.0:
+            return math.inf
     total = kept[OWN] + 2.0 * kept[PRODUCT]
     if is_long:
         total = 2.0 * total - (kept[OWN] + 2.0 * kept[HALF_PRODUCT])

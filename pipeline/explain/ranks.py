@@ -16,9 +16,10 @@ MOST_MOTION = 0.25
 """Largest variance of the middle of the evaluation points, relative to the variance between them,
 with which the error of an importance is known."""
 
-RANGE = 0.25
-"""Error of an importance because its range is known from few independent values, relative to the
-importance times the same ratio of variances. Chosen by coverage."""
+RANGE = 4.5
+"""Error of an importance because the range of a short time is narrower than that of a long one,
+relative to the importance times the square of the same ratio of variances; smaller where the
+smoothing's window is longer than the reach. Chosen by coverage."""
 
 
 class RankCurves(CurveEstimates):
@@ -107,7 +108,8 @@ class RankCurves(CurveEstimates):
             return error
         if not motion < MOST_MOTION * square:
             return math.inf
-        range_error = RANGE * motion / square * self.values.item(curve)
+        share = RANGE * (motion / square) ** 2 * min(self.reach * self.alpha, 1.0)
+        range_error = share * self.values.item(curve)
         return math.hypot(error, self.smearing(curve), range_error)
 
     def smearing(self, curve: int) -> float:

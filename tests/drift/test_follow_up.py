@@ -1,4 +1,4 @@
-"""What becomes of a change: confirmed, transient or reverted, with the level then."""
+"""What becomes of a change: confirmed, unclear, transient or reverted, with the level then."""
 
 import math
 import pickle
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.follow_up import MOST_OPEN, OpenChanges, Outcome, Series, series_of
+from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.schemas import FIRST_INCARNATION, Change
 from tests.kit.support import PROPERTY
@@ -75,6 +76,23 @@ def test_a_step_that_stays_is_confirmed_with_its_new_level() -> None:
         assert confirmed.window == LENGTH
         assert confirmed.after_std_error == pytest.approx(1.0 / math.sqrt(LENGTH), rel=0.7)
         assert (confirmed.before, confirmed.lasted) == (noticed.before, None)
+
+
+def test_a_small_step_is_confirmed_only_by_many_numbers() -> None:
+    unclear = 0
+    for seed in range(8):
+        numbers = steps(seed, (2 * BEFORE, 0.0), (4 * BEFORE, 0.3))
+        few, many = (
+            outcome_of_first([c for c in published(numbers, length=n) if c.seq > 2 * BEFORE])
+            for n in (150, 2 * BEFORE)
+        )
+        assert few.status in {"unclear", "transient"}
+        assert many.status == "confirmed"
+        if few.status == "unclear":
+            unclear += 1
+            assert (few.lasted, few.direction) == (None, "rose")
+            assert sentence(few).startswith("unclear: the loss seems to have risen from ")
+    assert unclear >= 4
 
 
 def test_a_short_step_is_not_confirmed() -> None:
@@ -176,7 +194,7 @@ def test_each_change_has_one_second_record_at_most_and_state_survives(
             continue
         open_ids.remove(change.id)
         assert change.seq < change.status_seq
-        assert (change.lasted is None) == (change.status == "confirmed")
+        assert (change.lasted is None) == (change.status in {"confirmed", "unclear"})
     end = len(numbers) - 1
     open_ones = [change for change in changes if change.id in open_ids]
     assert all(change.seq > end - 2 * LENGTH for change in open_ones), "the others are known"

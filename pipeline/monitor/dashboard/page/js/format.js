@@ -47,6 +47,7 @@ const NOTICES = {
 export const STATUS = {
   noticed: "not confirmed yet",
   confirmed: "confirmed",
+  unclear: "unclear",
   transient: "did not last",
   reverted: "undone by a further change",
 };
