@@ -97,12 +97,17 @@ def loss_growths(  # noqa: PLR0917  compiled functions take arrays
 
 @compiled
 def excess(
-    kind: int, numbers: Sequence[float] | Floats, variances: Sequence[float] | Floats, label: int
+    kind: int,
+    numbers: Sequence[float] | Floats,
+    variances: Sequence[float] | Floats,
+    label: int,
+    y: float,
 ) -> float:
     """Return how much larger the loss on an estimated output is expected to be than on the true.
 
     ``variances`` are those of the numbers. Exact for Brier and the squared error, of second order
-    for the cross-entropy, and 0 for the others, which are not smooth.
+    for the cross-entropy and, on average over many labels, for the absolute error. 0 for the 0/1
+    loss, which is not continuous.
     """
     if kind == SQUARED_ERROR:
         return variances[0]
@@ -115,6 +120,9 @@ def excess(
         p = numbers[label]
         if PROBABILITY_FLOOR < p < 1.0 - PROBABILITY_FLOOR:
             return 0.5 * variances[label] / p / p
+    if kind == ABSOLUTE_ERROR:  # the mean of the losses a standard deviation above and below
+        more: float = math.sqrt(variances[0]) - abs(numbers[0] - y)
+        return max(more, 0.0)
     return 0.0
 
 
@@ -128,7 +136,8 @@ def loss_falls(kind: int, labels: Places, ys: Floats, two: float, blocks: Floats
     given = losses(kind, labels, ys, two, blocks[:, :2])
     if blocks.shape[1] == 4:
         for block in range(blocks.shape[0]):
-            label = labels[block if len(labels) > 1 else 0]
+            of = block if len(labels) > 1 else 0
             for row in range(2):
-                given[block, row] -= excess(kind, blocks[block, row], blocks[block, 2 + row], label)
+                numbers, variances = blocks[block, row], blocks[block, 2 + row]
+                given[block, row] -= excess(kind, numbers, variances, labels[of], ys[of])
     return given[:, 0] - given[:, 1]

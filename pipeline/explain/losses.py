@@ -4,6 +4,7 @@ Classification losses take class → probability, regression losses take a numbe
 loss is any such function.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -115,6 +116,58 @@ def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) 
         for y, block in zip(each, blocks, strict=True)
     ]
     return np.array(given, np.float64).reshape(blocks.shape[:2])
+
+
+def excesses_of(
+    loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats, losses: Floats
+) -> Floats:
+    """Return the excess of a loss of one's own on each output, shape (blocks, outputs).
+
+    ``blocks`` have the outputs and, after them, their variances; ``losses`` are those on the
+    outputs. The excess is half of the second differences of the loss, so of second order, for
+    losses with kinks on average over many labels. It is 0 where the loss refuses a moved output.
+    See :func:`~.loss_kernels.excess`.
+    """
+    found, outputs = np.zeros(losses.shape), losses.shape[1]
+    for i, row in np.argwhere(blocks[:, outputs:].any(axis=2)).tolist():
+        numbers, y = blocks[i, row], ys[i if len(ys) > 1 else 0]
+        deviations = np.sqrt(blocks[i, outputs + row])
+        distances = deviations
+        if labels != (None,):  # they stay probabilities of more than 0 and less than 1
+            distances = np.minimum(deviations, np.minimum(numbers, 1.0 - numbers) / 2.0)
+        moved = moved_outputs(numbers, distances)
+        try:
+            [given] = losses_on(loss, [y], labels, moved[None])
+        except (ArithmeticError, ValueError):
+            continue
+        used = np.flatnonzero(distances)[: len(moved) // 2]
+        weights = (deviations[used] / distances[used]) ** 2
+        differences = given.reshape(-1, 2).sum(axis=1) - 2.0 * losses[i, row]
+        # where each of n probabilities moves all, n of them move too much
+        excess = differences @ weights / 2.0 * (1.0 - 1.0 / len(used) if len(used) > 1 else 1.0)
+        found[i, row] = excess if math.isfinite(excess) else 0.0
+    return found
+
+
+def moved_outputs(numbers: Floats, distances: Floats) -> Floats:
+    """Return an output moved up and down, number by number, shape (moved, numbers).
+
+    Each is moved by its distance, if that is above 0. Several numbers are probabilities: the others
+    fall and rise in proportion, so that the sum stays. Of two, one moves both.
+
+    Examples
+    --------
+    >>> moved_outputs(np.array([0.5, 0.5]), np.array([0.25, 0.25]))
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    places = np.flatnonzero(distances)
+    moved = []
+    for place in places[:1] if len(numbers) == 2 else places:
+        for by in (distances[place], -distances[place]):
+            output = numbers * (1.0 - by / (1.0 - numbers[place])) if len(numbers) > 1 else numbers
+            moved.append(np.where(np.arange(len(numbers)) == place, numbers[place] + by, output))
+    return np.array(moved).reshape(-1, len(numbers))
 
 
 def _kind(loss: Loss, labels: Labels) -> int | None:

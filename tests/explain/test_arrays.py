@@ -143,7 +143,7 @@ def test_whatever_evaluator_and_loss_are_taken_the_estimates_are_the_same(
     asked = features or list(agrawal(1)[0][0])
     arrays = explainers(model, asked, loss, "auto")
     called = explainers(model, asked, loss, "generic")
-    # iSAGE takes the excess of several draws off the losses that it knows
+    # of several draws, iSAGE estimates the excess of a loss of one's own in another way
     one_draw = explainers(model, asked, loss, "auto", 1)
     own = explainers(model, asked, functools.partial(LOSSES[loss]), "auto", 1)
     for i, (raw, y) in enumerate(agrawal(80)):
