@@ -118,6 +118,7 @@ def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) 
     return np.array(given, np.float64).reshape(blocks.shape[:2])
 
 
+@np.errstate(all="ignore")  # what is not finite is left out
 def excesses_of(
     loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats, losses: Floats
 ) -> Floats:
@@ -134,11 +135,12 @@ def excesses_of(
         deviations = np.sqrt(blocks[i, outputs + row])
         distances = deviations
         if labels != (None,):  # they stay probabilities of more than 0 and less than 1
-            distances = np.minimum(deviations, np.minimum(numbers, 1.0 - numbers) / 2.0)
+            room = np.minimum(numbers, 1.0 - numbers) / 2.0
+            distances = np.clip(deviations, 0.0, np.maximum(room, 0.0))
         moved = moved_outputs(numbers, distances)
         try:
             [given] = losses_on(loss, [y], labels, moved[None])
-        except (ArithmeticError, ValueError):
+        except Exception:  # noqa: S112  it took the outputs themselves
             continue
         used = np.flatnonzero(distances)[: len(moved) // 2]
         weights = (deviations[used] / distances[used]) ** 2

@@ -12,7 +12,7 @@ from fluxplain.evaluate import Label, Output
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels
 from fluxplain.explain import LOSSES
-from fluxplain.explain.losses import Loss, Target, absolute_error, losses_on
+from fluxplain.explain.losses import Loss, Target, absolute_error, excesses_of, losses_on
 from fluxplain.explain.sage import SAGE
 from tests.kit.support import PROPERTY
 
@@ -91,8 +91,29 @@ def test_the_0_1_loss_which_is_not_continuous_has_no_excess() -> None:
 
 
 def test_a_loss_that_refuses_a_moved_output_has_no_excess() -> None:
-    def logarithm(y: Target, output: Output) -> float:
+    def strict(y: Target, output: Output) -> float:
+        assert cast(float, output) > 0.0
         return -math.log(cast(float, output))
 
     blocks = np.array([[[0.1], [0.5], [0.04], [0.0]]])
-    assert fall(logarithm, 1.0, (None,), blocks) == pytest.approx(math.log(5.0))
+    assert fall(strict, 1.0, (None,), blocks) == pytest.approx(math.log(5.0))
+
+
+@PROPERTY
+@given(
+    st.lists(st.floats(), min_size=3, max_size=3),
+    st.lists(st.floats(0.0), min_size=3, max_size=3),
+    st.floats(),
+)
+def test_the_excess_is_finite_whatever_the_outputs(
+    numbers: list[float], variances: list[float], given_loss: float
+) -> None:
+    def loss(y: Target, output: Output) -> float:
+        values = [*output.values()] if isinstance(output, dict) else [output]
+        return given_loss if values[0] < 0.5 else values[0] * values[-1]
+
+    for labels in ((None,), ("a", "b"), ("a", "b", "c")):
+        columns = slice(len(labels))
+        blocks = np.array([[numbers[columns], variances[columns]]])
+        losses = losses_on(loss, [1.0], labels, blocks[:, :1])
+        assert np.isfinite(excesses_of(loss, [1.0], labels, blocks, losses)).all()
