@@ -104,7 +104,7 @@ def in_short(change: Change) -> str:
 STATUS = {
     "noticed": "new",
     "confirmed": "confirmed",
-    "unclear": "unclear",
+    "unclear": "not certain",
     "transient": "did not last",
     "reverted": "undone by a further change",
 }

@@ -39,7 +39,7 @@ class AlertSettings(Secrets):
     features: Annotated[list[str], NOT_EMPTY] | None = None
     """Send only changes of these features, groups and pairs; by default all."""
     statuses: Annotated[list[Status], NOT_EMPTY] = ["noticed", "transient", "reverted"]
-    """Send changes when they are noticed, and whether they were confirmed or did not last."""
+    """Send changes when they are noticed, and if they do not last."""
     learning: bool = False
     """Whether to send changes while the model is still learning."""
     min_effect: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0

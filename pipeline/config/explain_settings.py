@@ -73,8 +73,8 @@ class SAGESettings(Section):
     """Observations before the first explanation; by default, and at most, `reservoir_size`."""
     inner_samples: InnerSamples = 5
     """Draws for each record. A single one biases iSAGE and leaves its errors unknown; several bias
-    it only with losses other than `cross_entropy`, `brier` and `squared_error`. `"all"` uses the
-    whole reservoir, for the imputer `"interventional"` only."""
+    it only with the loss `zero_one`. `"all"` uses the whole reservoir, for the imputer
+    `"interventional"` only."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -2,14 +2,8 @@
 
 from dataclasses import replace
 
-from fluxplain.drift.follow_up import Series, effect_of, series_of
+from fluxplain.drift.follow_up import Series, effect_of, is_reversal, series_of
 from fluxplain.schemas import Change, Incarnation
-
-LEAST_REVERSED = 0.2
-"""A reversed trend has at least this share of its size before, and the other way round."""
-
-SURE = 2.0
-"""A reversed trend is at least so many standard errors from 0, before and after."""
 
 
 class EffectGate:
@@ -60,22 +54,6 @@ class EffectGate:
         if change.signal == "trend" and not is_reversal(change):
             return True
         return change.effect_size is not None and change.effect_size < self._least
-
-
-def is_reversal(change: Change) -> bool:
-    """Return whether a mean has changed its sign, and is clearly not 0 on either side.
-
-    Examples
-    --------
-    >>> step = Change.notice(kind="drift", stream="features-0", seq=7, detail="")
-    >>> [is_reversal(replace(step, before=1.0, after=after)) for after in (-0.9, 0.9, -0.1)]
-    [True, False, False]
-    """
-    before, after = change.before or 0.0, change.after or 0.0
-    errors = change.before_std_error or 0.0, change.after_std_error or 0.0
-    is_clear = abs(before) > SURE * errors[0] and abs(after) > SURE * errors[1]
-    one, other = sorted((abs(before), abs(after)))
-    return before * after < 0.0 and is_clear and one > LEAST_REVERSED * other
 
 
 def _since(small: Change, change: Change) -> Change:

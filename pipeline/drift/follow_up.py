@@ -20,6 +20,12 @@ PARTS = 4
 MOST_OPEN = 16
 """Largest number of changes of a series whose outcomes are not known; one more ends the oldest."""
 
+LEAST_REVERSED = 0.2
+"""A reversed trend has at least this share of its size before, and the other way round."""
+
+SURE = 2.0
+"""A reversed trend is at least so many standard errors from 0, before and after."""
+
 Series = tuple[str | None, Watched | None, Signal | None]
 """What a change is about: feature, method and signal."""
 
@@ -48,8 +54,26 @@ def effect_of(change: Change, others: float = 0.0) -> float | None:
     return abs(change.after - change.before) / all_of_them if all_of_them else 0.0
 
 
+def is_reversal(change: Change) -> bool:
+    """Return whether a mean has changed its sign, and is clearly not 0 on either side.
+
+    Examples
+    --------
+    >>> step = Change.notice(kind="drift", stream="features-0", seq=7, detail="")
+    >>> [is_reversal(replace(step, before=1.0, after=after)) for after in (-0.9, 0.9, -0.1)]
+    [True, False, False]
+    """
+    before, after = change.before or 0.0, change.after or 0.0
+    errors = change.before_std_error or 0.0, change.after_std_error or 0.0
+    is_clear = abs(before) > SURE * errors[0] and abs(after) > SURE * errors[1]
+    one, other = sorted((abs(before), abs(after)))
+    return before * after < 0.0 and is_clear and one > LEAST_REVERSED * other
+
+
 def is_clear(change: Change) -> bool:
     """Return whether two standard errors of a step leave :data:`LEFT` of it; True if unknown.
+
+    A step of a trend is clear if it is a reversal.
 
     Examples
     --------
@@ -59,6 +83,8 @@ def is_clear(change: Change) -> bool:
     (True, False)
     """
     errors = change.before_std_error, change.after_std_error
+    if change.signal == "trend":
+        return is_reversal(change)
     if change.before is None or change.after is None or None in errors:
         return True
     step, error = abs(change.after - change.before), math.hypot(*filter(None, errors))
@@ -174,11 +200,13 @@ class Outcome(NamedTuple):
     def _status(self, change: Change) -> Status:
         before = change.before or 0.0
         step = (change.after or 0.0) - before
+        # of a trend as much as changes its sign
+        least = max(LEFT, -before / step) if change.signal == "trend" and step else LEFT
 
         def is_left(part: Part | None, error: float = 0.0) -> bool:
             if part is None or not step:
                 return True
-            return (part.mean - before) / step + error / abs(step) >= LEFT
+            return (part.mean - before) / step + error / abs(step) >= least
 
         # a quarter has few numbers: it counts only beyond its error
         error = std_error_of(self.newest, self.inflation) or 0.0

@@ -3,7 +3,7 @@
 import math
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.wording import distinct_texts, moved, plural, subject, written
+from fluxplain.schemas.wording import STATUS, distinct_texts, moved, plural, subject, written
 
 
 def sentence(change: Change) -> str:
@@ -74,7 +74,7 @@ def _what(change: Change) -> str:
     if is_trend:
         reversed_ = "seems to have reversed" if seems else "has reversed"
         text = f"the effect of {change.feature} {reversed_}: {text}"
-    return f"{change.status}: {text}" if change.status in {"confirmed", "unclear"} else text
+    return text if change.status in {None, "noticed"} else f"{STATUS[change.status]}: {text}"
 
 
 def _ranks(change: Change) -> str:

@@ -29,8 +29,9 @@ COLUMNS = 6
 CENTRES, MEMORY = 5, 20
 """Over how many times the reach the mean, and the products, are averaged."""
 
-LEAST_FREEDOM = 2.0
-"""With fewer degrees of freedom, the error is not known."""
+LEAST_FREEDOM, LEAST_LEFT = 2.0, 1.0
+"""With fewer degrees of freedom, or fewer left after the division for skewed losses, the error is
+not known."""
 
 COST = 1.83
 """How many spans of numbers a degree of freedom takes where two spans are combined; else one."""
@@ -78,7 +79,7 @@ def follow(
 
 @compiled
 def student(freedom: float) -> float:
-    """Return Student's 97.5 % quantile over that of the normal distribution, within 3 %.
+    """Return Student's 97.5 % quantile over that of the normal distribution, within 4 %.
 
     The expansion of Abramowitz and Stegun (26.7.5) from 2 degrees of freedom on; from 1 to 2, one
     exponential in the reciprocal of the degrees, right at both ends.
@@ -113,7 +114,7 @@ def standard_error(  # noqa: PLR0917  compiled functions take numbers
         return math.inf
     if kept[OWN] > 0.0:
         freedom /= 1.0 + skew * max(kept[PRODUCT], 0.0) / kept[OWN] / span
-        if freedom < 1.0:
+        if freedom < LEAST_LEFT:
             return math.inf
     total = kept[OWN] + 2.0 * kept[PRODUCT]
     if is_long:

@@ -122,7 +122,7 @@ def excess(
             return 0.5 * variances[label] / p / p
     if kind == ABSOLUTE_ERROR:  # the mean of the losses a standard deviation above and below
         more: float = math.sqrt(variances[0]) - abs(numbers[0] - y)
-        return max(more, 0.0)
+        return more if 0.0 < more < math.inf else 0.0
     return 0.0
 
 

@@ -24,6 +24,12 @@ Loss = Callable[[Target, Output], float]
 
 _loss = plain(kernels.loss)
 
+MOST_ROOMS = 4.0
+"""A probability's deviation is at most so many times half of its distance to 0 or 1."""
+
+MOST_MOVED = 20
+"""Most probabilities of an output that are moved."""
+
 TWO = 2.0
 """The exponent of Brier's squares; see :func:`~fluxplain.explain.loss_kernels.loss`."""
 
@@ -126,50 +132,76 @@ def excesses_of(
 
     ``blocks`` have the outputs and, after them, their variances; ``losses`` are those on the
     outputs. The excess is half of the second differences of the loss, so of second order, for
-    losses with kinks on average over many labels. It is 0 where the loss refuses a moved output.
-    See :func:`~.loss_kernels.excess`.
+    losses with kinks on average over many labels. It is 0 where the loss refuses a moved output,
+    and for a loss with the attribute ``is_curved = False``. See :func:`~.loss_kernels.excess`.
     """
     found, outputs = np.zeros(losses.shape), losses.shape[1]
-    for i, row in np.argwhere(blocks[:, outputs:].any(axis=2)).tolist():
-        numbers, y = blocks[i, row], ys[i if len(ys) > 1 else 0]
-        deviations = np.sqrt(blocks[i, outputs + row])
-        distances = deviations
-        if labels != (None,):  # they stay probabilities of more than 0 and less than 1
-            room = np.minimum(numbers, 1.0 - numbers) / 2.0
-            distances = np.clip(deviations, 0.0, np.maximum(room, 0.0))
-        moved = moved_outputs(numbers, distances)
-        try:
-            [given] = losses_on(loss, [y], labels, moved[None])
-        except Exception:  # noqa: S112  it took the outputs themselves
-            continue
-        used = np.flatnonzero(distances)[: len(moved) // 2]
-        weights = (deviations[used] / distances[used]) ** 2
-        differences = given.reshape(-1, 2).sum(axis=1) - 2.0 * losses[i, row]
-        # where each of n probabilities moves all, n of them move too much
-        excess = differences @ weights / 2.0 * (1.0 - 1.0 / len(used) if len(used) > 1 else 1.0)
-        found[i, row] = excess if math.isfinite(excess) else 0.0
+    which = blocks[:, outputs:].any(axis=2)
+    if not getattr(loss, "is_curved", True) or not which.any():
+        return found
+    numbers, deviations = blocks[:, :outputs][which], np.sqrt(blocks[:, outputs:][which])
+    distances = distances_of(numbers, deviations, labels)
+    places, classes = np.nonzero(distances)
+    given = np.full((*distances.shape, 2), np.nan)
+    each = ys if len(ys) > 1 else [*ys] * len(blocks)
+    labels_of = [each[i] for i in np.nonzero(which)[0].tolist()]
+    moved = moved_outputs(numbers[places], classes, distances[places, classes])
+    on = iter(Table(labels, moved.reshape(-1, len(labels))).outputs())
+    for place, c in zip(places.tolist(), classes.tolist(), strict=True):
+        given[place, c] = [_loss_or_nan(loss, labels_of[place], next(on)) for _ in range(2)]
+    differences = given.sum(axis=2) - 2.0 * losses[which][:, None]
+    terms = np.where(distances > 0.0, differences * (deviations / distances) ** 2, 0.0)
+    # where each of n probabilities moves all, n of them move too much
+    n = np.count_nonzero(distances, axis=1)
+    excesses = np.add.accumulate(terms, axis=1)[:, -1] / 2.0 * np.where(n > 1, 1.0 - 1.0 / n, 1.0)
+    found[which] = np.where(np.isfinite(excesses), excesses, 0.0)
     return found
 
 
-def moved_outputs(numbers: Floats, distances: Floats) -> Floats:
-    """Return an output moved up and down, number by number, shape (moved, numbers).
+def distances_of(numbers: Floats, deviations: Floats, labels: Labels) -> Floats:
+    """Return how far to move each number of some outputs, shape (outputs, numbers); 0 for not.
 
-    Each is moved by its distance, if that is above 0. Several numbers are probabilities: the others
-    fall and rise in proportion, so that the sum stays. Of two, one moves both.
+    A deviation; of a probability, at most half of the way to 0 or 1. Numbers that vary by more than
+    probabilities can are left where they are, and of many those that vary least. Of two
+    probabilities, one moves both.
+    """
+    if labels == (None,):
+        return deviations
+    room = np.clip(np.minimum(numbers, 1.0 - numbers) / 2.0, 0.0, None)
+    distances = np.where(deviations <= MOST_ROOMS * room, np.minimum(deviations, room), 0.0)
+    rest = np.argsort(-deviations, axis=1, kind="stable")[:, MOST_MOVED:]
+    np.put_along_axis(distances, rest, 0.0, axis=1)
+    moving = distances > 0.0
+    is_one_enough = np.count_nonzero(moving, axis=1, keepdims=True) == 2
+    distances[is_one_enough & (np.cumsum(moving, axis=1) > 1)] = 0.0
+    return distances
+
+
+def moved_outputs(numbers: Floats, classes: Places, distances: Floats) -> Floats:
+    """Return outputs with one number moved up, and down, shape (outputs, 2, numbers).
+
+    If there are several numbers, they are probabilities: the others fall and rise in proportion, so
+    that a sum of 1 stays.
 
     Examples
     --------
-    >>> moved_outputs(np.array([0.5, 0.5]), np.array([0.25, 0.25]))
-    array([[0.75, 0.25],
-           [0.25, 0.75]])
+    >>> moved_outputs(np.array([[0.5, 0.5]]), np.array([0]), np.array([0.25]))
+    array([[[0.75, 0.25],
+            [0.25, 0.75]]])
     """
-    places = np.flatnonzero(distances)
-    moved = []
-    for place in places[:1] if len(numbers) == 2 else places:
-        for by in (distances[place], -distances[place]):
-            output = numbers * (1.0 - by / (1.0 - numbers[place])) if len(numbers) > 1 else numbers
-            moved.append(np.where(np.arange(len(numbers)) == place, numbers[place] + by, output))
-    return np.array(moved).reshape(-1, len(numbers))
+    rows = np.arange(len(numbers))
+    own = numbers[rows, classes][:, None]
+    by = distances[:, None] * np.array([1.0, -1.0])
+    moved: Floats = numbers[:, None] * (1.0 - by / (1.0 - own))[:, :, None]
+    moved[rows, :, classes] = own + by
+    return moved
+
+
+def _loss_or_nan(loss: Loss, y: Target, output: Output) -> float:
+    try:
+        return float(loss(y, output))
+    except Exception:  # it took the outputs of the model, and was not made for ours
+        return math.nan
 
 
 def _kind(loss: Loss, labels: Labels) -> int | None:

@@ -37,10 +37,10 @@ class IncrementalSAGE(ImportanceExplainer):
     The loss of a mean of m outputs is larger than that of their expectation: the squared error by
     Var(output | revealed features) / m. From two inner samples on, an estimate of this is taken
     off: exact for the squared error and Brier, with interventional draws, and of second order for
-    the cross-entropy, the absolute error and losses of one's own, whose second differences are
-    taken: they are called three times as often, for n > 2 classes 2n + 1 times. A single sample and
-    the 0/1 loss leave the bias in. "How to read the explanations" in the documentation has
-    measurements.
+    the cross-entropy, the absolute error and losses of one's own. The latter are called three times
+    as often for it, with n > 2 classes 2n + 1 times, at most 41; a function that is linear, or has
+    steps, leaves it out with the attribute ``is_curved = False``. A single sample and the 0/1 loss
+    leave the bias in. "How to read the explanations" in the documentation has measurements.
 
     Parameters
     ----------

@@ -21,6 +21,9 @@ def minus_score(y: object, output: Output) -> float:  # noqa: ARG001  a loss is 
     return -output
 
 
+minus_score.is_curved = False  # type: ignore[attr-defined]
+
+
 def title(model: object) -> str:
     """Return a model's own name, or else its class."""
     return type(model).__name__ if type(model).__str__ is object.__str__ else str(model)

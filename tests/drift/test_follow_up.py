@@ -3,6 +3,7 @@
 import math
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.follow_up import MOST_OPEN, OpenChanges, Outcome, Series, series_of
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
+from fluxplain.drift.windows import Part
 from fluxplain.schemas import FIRST_INCARNATION, Change
 from tests.kit.support import PROPERTY
 
@@ -91,8 +93,20 @@ def test_a_small_step_is_confirmed_only_by_many_numbers() -> None:
         if few.status == "unclear":
             unclear += 1
             assert (few.lasted, few.direction) == (None, "rose")
-            assert sentence(few).startswith("unclear: the loss seems to have risen from ")
+            assert sentence(few).startswith("not certain: the loss seems to have risen from ")
     assert unclear >= 4
+
+
+@pytest.mark.parametrize(
+    ("level", "status"), [(-0.6, "confirmed"), (0.3, "transient"), (-0.01, "unclear")]
+)
+def test_a_reversal_is_confirmed_if_the_sign_has_changed(level: float, status: str) -> None:
+    [step, _] = published(steps(0, (BEFORE, 0.0), (800, 2.0)))
+    change = replace(step, method="ipdp", signal="trend", before=1.0, after=-0.25)
+    change = replace(change, before_std_error=0.03, after_std_error=0.05)
+    part = Part(LENGTH, level, LENGTH * 0.4)
+    outcome = Outcome(7, 5, 9, part, part, part, None, lasted=3, inflation=1.0)
+    assert outcome.completed(change, others=0.0).status == status
 
 
 def test_a_short_step_is_not_confirmed() -> None:

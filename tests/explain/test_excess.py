@@ -99,6 +99,32 @@ def test_a_loss_that_refuses_a_moved_output_has_no_excess() -> None:
     assert fall(strict, 1.0, (None,), blocks) == pytest.approx(math.log(5.0))
 
 
+def test_a_loss_that_is_not_curved_has_no_excess() -> None:
+    def strict(y: Target, output: Output) -> float:
+        calls.append(output)
+        return float(cast(float, output) > 0.5)
+
+    calls: list[Output] = []
+    blocks = np.array([[[0.1], [0.6], [0.3], [0.0]]])
+    assert fall(strict, 1.0, (None,), blocks) != -1.0
+    strict.is_curved = False  # type: ignore[attr-defined]
+    calls.clear()
+    assert fall(strict, 1.0, (None,), blocks) == -1.0
+    assert calls == [0.1, 0.6]
+
+
+@PROPERTY
+@given(st.lists(st.floats(0.0, 2.0), min_size=2, max_size=4), st.floats(0.0, 1.0))
+def test_scores_that_are_no_probabilities_have_no_huge_excess(
+    scores: list[float], variance: float
+) -> None:
+    labels = (*"abcd"[: len(scores)],)
+    blocks = np.array([[scores, [variance] * len(scores)]])
+    losses = losses_on(brier, ["a"], labels, blocks[:, :1])
+    # at most four rooms, each of a quarter
+    assert abs(excesses_of(brier, ["a"], labels, blocks, losses).item()) < 16.0 * len(scores) ** 2
+
+
 @PROPERTY
 @given(
     st.lists(st.floats(), min_size=3, max_size=3),

@@ -47,7 +47,7 @@ const NOTICES = {
 export const STATUS = {
   noticed: "not confirmed yet",
   confirmed: "confirmed",
-  unclear: "unclear",
+  unclear: "not certain",
   transient: "did not last",
   reverted: "undone by a further change",
 };
