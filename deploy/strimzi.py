@@ -33,7 +33,7 @@ CLUSTER = "kafka"
 
 WRITES: dict[Role, tuple[str, ...]] = {
     "join": ("observations",),
-    "model": ("predictions", "evaluations"),
+    "model": ("predictions", "reasons", "evaluations"),
     "explainer": ("explanations",),
     "drift": (),
 }

@@ -11,6 +11,7 @@ from fluxplain.schemas.explanation import Explanation
 from fluxplain.schemas.late_label import LateLabel
 from fluxplain.schemas.observation import Observation
 from fluxplain.schemas.prediction import Prediction
+from fluxplain.schemas.reasons import Reasons
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     BadRecordError,
@@ -26,6 +27,7 @@ RECORDS: tuple[type[Record], ...] = (
     LateLabel,
     Control,
     Prediction,
+    Reasons,
     Evaluation,
     Explanation,
     Change,
@@ -36,7 +38,7 @@ INPUTS: tuple[type[Record], ...] = (Observation, LateLabel, Control)
 """Records that users write; the pipeline publishes the others."""
 
 OUTPUTS: dict[str, type[Record]] = {
-    record.TOPIC: record for record in (Prediction, Explanation, Change, DeadLetter)
+    record.TOPIC: record for record in (Prediction, Reasons, Explanation, Change, DeadLetter)
 }
 """Topic that users read → its record, in the order of the data flow."""
 
@@ -55,6 +57,7 @@ __all__ = [
     "LateLabel",
     "Observation",
     "Prediction",
+    "Reasons",
     "Record",
     "is_newer",
     "parse_stream",

@@ -29,6 +29,7 @@ KEYS: dict[type[schemas.Record], str] = {
     schemas.LateLabel: "The observation's key.",
     schemas.Control: "None.",
     schemas.Prediction: "The observation's key.",
+    schemas.Reasons: "The observation's key.",
     schemas.Evaluation: "The feature or group; for a pair first|second.",
     schemas.Explanation: "The feature or group; for a pair first|second.",
     schemas.Change: "The feature, group or pair; the stream for a change without one.",
@@ -42,7 +43,11 @@ _TRACE = {
 
 HEADERS: dict[type[schemas.Record], dict[str, str]] = {
     **dict.fromkeys(
-        (schemas.Observation, schemas.LateLabel, schemas.Prediction, schemas.DeadLetter), _TRACE
+        (
+            *(schemas.Observation, schemas.LateLabel, schemas.Prediction, schemas.Reasons),
+            schemas.DeadLetter,
+        ),
+        _TRACE,
     ),
     schemas.Change: {
         "ce_specversion": "1.0: a change is a CloudEvent, in binary mode.",

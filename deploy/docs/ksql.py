@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fluxplain.schemas import Change, Explanation, Prediction, Record
+from fluxplain.schemas import Change, Explanation, Prediction, Reasons, Record
 
-STREAMS = (Prediction, Explanation, Change)
+STREAMS = (Prediction, Reasons, Explanation, Change)
 
 PREFIX = "fluxplain."
 

@@ -18,6 +18,7 @@ from fluxplain.config.kafka_settings import KafkaSettings
 from fluxplain.config.label_settings import LabelSettings
 from fluxplain.config.missing_settings import MissingSettings
 from fluxplain.config.model_settings import ModelSettings
+from fluxplain.config.reasons_settings import ReasonsSettings
 from fluxplain.config.registry_settings import RegistrySettings
 from fluxplain.config.replica import Replica, Role
 from fluxplain.config.stream_settings import Own, Partition
@@ -50,6 +51,7 @@ class Tables(BaseSettings):
     model: ModelSettings
     explain: ExplainSettings = ExplainSettings()
     drift: DriftSettings = DriftSettings()
+    reasons: ReasonsSettings = ReasonsSettings()
     control: ControlSettings = ControlSettings()
     streams: dict[Partition, Own] = {}
     """Partition → its stream's own settings in the tables `missing`, `label`, `model`, `explain`

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from river import compose, preprocessing
 
-from fluxplain.evaluate.encoding import Decoder, Floats, Inputs
+from fluxplain.evaluate.attribution import Attribution
+from fluxplain.evaluate.encoding import Decoder, Floats, Inputs, Places
 from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.linear import linear_table
+from fluxplain.evaluate.linear_attribution import linear_attribution
 from fluxplain.evaluate.scaled import is_scaler, scale
 from fluxplain.evaluate.table import Table
 
@@ -36,6 +38,24 @@ class EncodedLinearEvaluator(FastEvaluator):
         self.__init__(state["model"])  # type: ignore[misc]
 
     def _table(self, inputs: Inputs) -> Table | None:
+        shares = self._shares(inputs)
+        return None if shares is None else self._added(shares)
+
+    def attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
+        """Return the Shapley values; see :class:`~fluxplain.evaluate.attribution.Attributes`."""
+        observed, rows = inputs
+        shares = self._shares(Inputs(observed, np.concatenate((observed.numbers[None], rows))))
+        if shares is None:
+            return None
+        own, terms = shares[0], shares[1:]
+        intercept = float(self._final.intercept)
+        return linear_attribution(self._added(terms), terms, own, intercept, players)
+
+    def _added(self, shares: Floats) -> Table:
+        return linear_table(self._final, shares, np.ones(shares.shape[1]))
+
+    def _shares(self, inputs: Inputs) -> Floats | None:
+        """Return what the values add, shape (inputs, columns); None if the model must be asked."""
         observed, rows = inputs
         weights, features = self._final.weights, observed.features
         shares = np.zeros((len(rows), len(features)))
@@ -48,7 +68,7 @@ class EncodedLinearEvaluator(FastEvaluator):
             for route in routes:
                 numbers = rows[:, column]
                 shares[:, column] += _contributions(route, feature, decode, numbers, weights)
-        return linear_table(self._final, shares, np.ones(len(features)))
+        return shares
 
 
 def are_by_feature(transformers: Sequence[Any]) -> bool:

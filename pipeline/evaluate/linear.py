@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from river import linear_model, optim
 
+from fluxplain.evaluate.attribution import Attribution
 from fluxplain.evaluate.compiled import compiled
-from fluxplain.evaluate.encoding import Floats, Inputs
+from fluxplain.evaluate.encoding import Floats, Inputs, Places
 from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.linear_attribution import linear_attribution
+from fluxplain.evaluate.sigmoid import sigmoid
 from fluxplain.evaluate.table import Table
-
-LARGE = 30.0
-"""Limit of the exponent beyond which River's sigmoid is 0 or 1."""
 
 
 class LinearEvaluator(FastEvaluator):
@@ -23,9 +23,20 @@ class LinearEvaluator(FastEvaluator):
         observed, rows = inputs
         if observed.has_categories:
             return None
-        weights = map(self.model.weights.get, observed.features, repeat(0.0))
-        given = np.fromiter(weights, np.float64, len(observed.features))
-        return linear_table(self.model, rows, given)
+        return linear_table(self.model, rows, self._weights(observed.features))
+
+    def attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
+        """Return the Shapley values; see :class:`~fluxplain.evaluate.attribution.Attributes`."""
+        (_, features, numbers, _), rows = inputs
+        answers = self._table(inputs)
+        if answers is None:
+            return None
+        weights, intercept = self._weights(features), float(self.model.intercept)
+        return linear_attribution(answers, rows * weights, numbers * weights, intercept, players)
+
+    def _weights(self, features: tuple[str, ...]) -> Floats:
+        weights = map(self.model.weights.get, features, repeat(0.0))
+        return np.fromiter(weights, np.float64, len(features))
 
 
 def linear_table(model: Any, rows: Floats, weights: Floats) -> Table:
@@ -60,13 +71,5 @@ def _predict(
         total = outputs[row, 0] + intercept
         outputs[row, 0] = total
         if is_class:
-            p = _sigmoid(total) if math.isfinite(total) else math.nan
+            p = sigmoid(total) if math.isfinite(total) else math.nan
             outputs[row, 0], outputs[row, 1] = 1.0 - p, p
-
-
-@compiled
-def _sigmoid(total: float) -> float:
-    """Return the sigmoid as River computes it."""
-    if total > LARGE:
-        return 1.0
-    return 0.0 if total < -LARGE else 1.0 / (1.0 + math.exp(-total))

@@ -52,7 +52,7 @@ class MethodSet:
     """
 
     def __init__(self, config: Config, explained: Sequence[str], rng_of: RNGOf) -> None:
-        self._encoding = Encoding()
+        self.encoding = Encoding()
         names: dict[Method, list[str]] = {
             method: [name for name in explained if method in config.methods_of(name)]
             for method in config.explain.methods
@@ -64,8 +64,8 @@ class MethodSet:
     def observe(self, x: dict[str, Value]) -> Observed:
         """Return an observation with its encoded row."""
         for method in self.methods.values():
-            method.prepare(self._encoding)
-        return self._encoding.observe(x)
+            method.prepare(self.encoding)
+        return self.encoding.observe(x)
 
     def ask(self, observed: Observed, *, labelled: bool, unlabelled: bool) -> Questions:
         """Return the questions of the methods that need a label, that need none, or both."""

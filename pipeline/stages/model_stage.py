@@ -27,6 +27,7 @@ from fluxplain.stages.intake.subsampling import Subsampling
 from fluxplain.stages.metering import Meter, Work
 from fluxplain.stages.method_set import MethodSet, Outputs, Questions, evaluate, evaluate_each
 from fluxplain.stages.predictions import Predictions, predicted
+from fluxplain.stages.reasons import StreamReasons
 from fluxplain.stages.stage import Message, state_without
 
 T = TypeVar("T")
@@ -86,6 +87,8 @@ class ModelStage:
         self._autocorrelation = AutocorrelationWatch(config)
         self._predictions = Predictions(config, stream)
         self._evaluations = Evaluations(config, stream, explained)
+        gives = config.reasons.enabled and self._is_first
+        self._reasons = StreamReasons(config, stream) if gives else None
         self._learns = config.model.learn
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
@@ -166,17 +169,22 @@ class ModelStage:
         if sample.is_skipped:
             of_all += self._publish(sample, NO_ANSWER)
             return []
+        if self._reasons is not None:
+            self._reasons.prepare(self._methods.encoding)
         observed = self._methods.observe(sample.x)
         questions = self._ask(sample, observed)
         answer = self._predict(sample, questions or Questions(observed, {}))
+        reasons = self._give_reasons(sample, observed, answer)
         self._learn(sample)
         evaluations = [] if questions is None else self._explain(sample, questions, answer)
         if sample.unlabelled is None:
             self._methods.store(observed)
+            if self._reasons is not None:
+                self._reasons.store(observed)
             of_all += self._autocorrelated(sample)
         if sample.y is None:
             self._intake.labels.wait(sample, predicted(answer.output), of_all)
-        of_all += self._publish(sample, answer)
+        of_all += [*self._publish(sample, answer), *reasons]
         return evaluations
 
     def _ask(self, sample: Sample, observed: Observed) -> Questions | None:
@@ -203,6 +211,22 @@ class ModelStage:
         except NoOutputError:
             return NO_ANSWER  # some models have no output before they learn
         return Answer(outputs, output, loss)
+
+    def _give_reasons(self, sample: Sample, observed: Observed, answer: Answer) -> list[Record]:
+        """Return the reasons for the output on an observation, once, before the model learns it.
+
+        If the model fails on the inputs that they need, a dead letter replaces them.
+        """
+        reasons, late = self._reasons, sample.unlabelled is not None
+        if reasons is None or answer.outputs is None or late:
+            return []
+        prediction, evaluator = answer.outputs.prediction, self.active.evaluate
+        give = partial(reasons.of, sample, observed, prediction, evaluator, self.active.version)
+        try:
+            with _failures_are_the_records():
+                return [*self._metered({"reasons": 1}, give)]
+        except (BadRecordError, NoOutputError) as error:
+            return [sample.message.dead_letter(f"no reasons: {error}")]
 
     def _learn(self, sample: Sample) -> None:
         if sample.y is None or not self._learns:

@@ -10,7 +10,7 @@ Identity = tuple[Any, ...]
 Records = Mapping[Identity, set[bytes]]
 """Identity → the different records under it, in the order of their first appearance."""
 
-ORDERED = {"predictions", "explanations", "changes"}
+ORDERED = {"predictions", "reasons", "explanations", "changes"}
 """Topics in which a reader meets the records of one stream, feature and method by rising seq."""
 
 SHOWN = 3

@@ -45,6 +45,7 @@ Headers = dict[tuple[Any, ...], set[tuple[tuple[str, bytes], ...]]]
 
 IDENTITY = {
     "predictions": ("stream", "incarnation", "seq"),
+    "reasons": ("stream", "label", "incarnation", "seq"),
     "explanations": ("stream", "feature", "method", "alpha", "incarnation", "seq"),
     "changes": (
         *("stream", "kind", "feature", "method", "signal", "status"),

@@ -138,10 +138,17 @@ class ModelTimes:
             ["role"],
             registry=registry,
         )
+        reasons = Counter(
+            "fluxplain_reasons_seconds",
+            "Seconds in which the model was asked about the reasons for single outputs.",
+            ["role"],
+            registry=registry,
+        )
         self._seconds: dict[Work, Counter] = {
             **{method: evaluation.labels(role, method) for method in get_args(Method)},
             "prediction": prediction.labels(role),
             "learning": learning.labels(role),
+            "reasons": reasons.labels(role),
         }
 
     def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:

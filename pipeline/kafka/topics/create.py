@@ -13,7 +13,7 @@ from fluxplain.kafka.client import BrokerError, client_settings, cluster, refusa
 from fluxplain.kafka.embedded import PARTITIONS, is_embedded_cluster
 from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
 from fluxplain.kafka.timeouts import CREATE_S, REQUEST_S
-from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Reasons
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -70,6 +70,7 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         add("observations", streams, deleted, purpose)
     for record, purpose in (
         (Prediction, "what the model said of each"),
+        (Reasons, "why it said so of some"),
         (Evaluation, "the model's answers on perturbed inputs (internal)"),
         (Explanation, "the explanations of each feature"),
         (Change, "explanations that changed, and losses"),

@@ -2,7 +2,7 @@
 
 import orjson
 
-from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Record
+from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Reasons, Record
 
 
 def _error(std_error: float | None) -> str:
@@ -16,6 +16,11 @@ def line(record: Record) -> str:
             label = "" if record.y is None else f"  y={record.y}"
             known = label if record.loss is None else f"{label}  loss={record.loss:.4g}"
             return f"{record.stream} seq {record.seq}  prediction={record.prediction}{known}"
+        case Reasons():
+            pairs = zip(record.names, record.contributions, strict=True)
+            of = "" if record.label is None else f" of {record.label}"
+            reasons = ", ".join(f"{name} {contribution:+.3g}" for name, contribution in pairs)
+            return f"{record.stream} seq {record.seq}  output{of}={record.output:.4g}: {reasons}"
         case Explanation():
             return (
                 f"{record.stream} seq {record.seq}  {record.method} {record.feature} = "

@@ -1,0 +1,59 @@
+"""The table ``[reasons]``."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from fluxplain.config.base import Section, Share, Size, wrong
+
+Class = StrictBool | StrictInt | StrictStr
+Label = Class
+Id = StrictInt | float | StrictStr
+
+MOST_NAMES = 1_000
+"""Most features in a record: more might not fit into a message."""
+
+
+class ReasonsSettings(Section):
+    """Why single observations got their output: the contribution of each feature."""
+
+    enabled: bool = False
+    """Whether to publish reasons, in the topic `reasons`."""
+    share: Share = 1.0
+    """Share of the observations that get reasons, chosen at random among those that the other keys
+    allow."""
+    at_least: float | None = None
+    """Give reasons only if the explained output is at least this."""
+    at_most: float | None = None
+    """Give reasons only if the explained output is at most this."""
+    predicted: list[Class] = []
+    """Give reasons only if the predicted class is one of these; by default for all."""
+    ids: list[Id] = []
+    """Observations that get reasons in any case, by their `id`."""
+    labels: Literal["predicted", "all"] | list[Label] = "predicted"
+    """Classes whose probability is explained, each in a record of its own: the predicted one, all,
+    or those in a list."""
+    names: Annotated[int, Field(ge=1, le=MOST_NAMES)] = 10
+    """Most features and groups in a record: those with the largest contributions."""
+    reservoir_size: Size = 100
+    """Recent observations that the output is compared with. Where records resemble the ones before,
+    up to four times as many wait to be among them."""
+    warm_up: Size | None = None
+    """Observations before the first reasons; by default, and at most, `reservoir_size`."""
+    error: Share = 0.05
+    """Where contributions are estimated: the largest standard error that is good enough, as a share
+    of the largest contribution."""
+    most_inputs: Annotated[int, Field(ge=10, le=1_000_000)] = 10_000
+    """Most inputs that the model is asked about for the reasons of an observation. It bounds the
+    time: where it is reached first, standard errors are larger."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.warm_up is not None and self.warm_up > self.reservoir_size:
+            reason = f"must be at most the reservoir_size, {self.reservoir_size}"
+            raise wrong("warm_up", self.warm_up, reason)
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise wrong("at_least", self.at_least, f"must be at most at_most, {self.at_most}")
+        if self.labels == []:
+            raise wrong("labels", self.labels, "must be 'predicted', 'all', or name a class")
+        return self

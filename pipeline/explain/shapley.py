@@ -1,0 +1,218 @@
+"""Shapley values of a model's output on one observation, against stored observations.
+
+Interventional Shapley values: the value of a set of players is the mean output on inputs in which
+these have the observation's values, and the others those of a stored observation (Lundberg, Lee
+2017, "A Unified Approach to Interpreting Model Predictions"; Janzing, Minorics, Blöbaum 2020,
+"Feature relevance quantification in explainable AI: A causal problem").
+"""
+
+import random
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fluxplain.evaluate import Evaluator, Inputs, Observed, Table
+from fluxplain.evaluate.attribution import Attributes, set_sizes, set_weights, shapley_values
+from fluxplain.evaluate.encoding import Floats, Places, columns_of
+from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.table import Labels, aligned
+from fluxplain.explain.method import copies
+from fluxplain.explain.players import Players
+from fluxplain.explain.randoms import permuted
+from fluxplain.explain.shapley_kernels import add_gains, put_chains, put_sets
+
+Way = Literal["structure", "subsets", "permutations"]
+"""How Shapley values were found: exactly from the model's structure or from all sets of players,
+or estimated from some permutations."""
+
+LEAST_PAIRS = 2
+"""Pairs of permutations of each stored observation: their difference tells the error."""
+
+TOLERANCE = 1e-9
+"""Largest deviation from efficiency, as a share of the numbers that are added up."""
+
+
+class Effort(NamedTuple):
+    """When sampling ends.
+
+    It goes on until no standard error is above ``error``, as a share of the largest contribution,
+    but asks about at most ``most_inputs`` inputs.
+    """
+
+    error: float
+    most_inputs: int
+
+
+class Contributions(NamedTuple):
+    """What each player adds to an output.
+
+    Attributes
+    ----------
+    labels
+        Labels of the output.
+    output, base
+        The output on the observation, and its mean over the stored ones, shape (labels,).
+    values
+        Shapley values, shape (players, labels). With the base they sum to the output.
+    std_errors
+        Their standard errors; 0 if they are exact.
+    way
+        How they were found.
+    """
+
+    labels: Labels
+    output: Floats
+    base: Floats
+    values: Floats
+    std_errors: Floats
+    way: Way
+
+
+class Game(NamedTuple):
+    """An output that players share.
+
+    ``stored`` are the background, shape (stored, features of the players), ``prediction`` the
+    output on the observation.
+    """
+
+    evaluator: Evaluator
+    observed: Observed
+    prediction: Table
+    stored: Floats
+    players: Players
+
+    @property
+    def columns(self) -> Places:
+        """The column of each feature of the players."""
+        return columns_of(self.observed.features, self.players.features)
+
+    @property
+    def own(self) -> Floats:
+        """The output on the observation, shape (labels,)."""
+        own: Floats = self.prediction.numbers[0]
+        return own
+
+    def hidden(self) -> Floats:
+        """Return the inputs in which all players have stored values."""
+        rows = copies(self.observed, len(self.stored))
+        rows[:, self.columns] = self.stored
+        return rows
+
+    def able(self) -> Places:
+        """Return the players whose values differ from the observation's in any stored one."""
+        differs = (self.stored != self.observed.numbers[self.columns]).any(axis=0)
+        return np.flatnonzero(np.logical_or.reduceat(differs, self.players.starts[:-1]))
+
+    def ask(self, rows: Floats) -> Floats:
+        """Return the outputs on some inputs, with the labels of that on the observation."""
+        table = self.evaluator(Inputs(self.observed, rows))
+        return np.ascontiguousarray(aligned(table, self.prediction.labels))
+
+
+def contributions(game: Game, effort: Effort, rng: random.Random) -> Contributions:
+    """Return what each player adds to the output on the observation.
+
+    Exact where the model's structure gives Shapley values, or few players make it cheap.
+    """
+    found = _from_structure(game)
+    if found is not None:
+        return found
+    able, n = game.able(), len(game.stored)
+    inputs, pair = n * ((1 << min(len(able), 62)) - 2), 2 * n * max(len(able) - 1, 0)
+    cheap = effort.most_inputs if isinstance(game.evaluator, FastEvaluator) else 0
+    if len(able) < 2 or inputs <= min(effort.most_inputs, max(cheap, 2 * LEAST_PAIRS * pair)):
+        return _from_subsets(game, able)
+    return _from_permutations(game, able, effort, rng)
+
+
+def _from_structure(game: Game) -> Contributions | None:
+    """Return exact values, if the evaluator knows them."""
+    if not isinstance(game.evaluator, Attributes):
+        return None
+    player_of = np.full(len(game.observed.features), -1)
+    player_of[game.columns] = np.repeat(np.arange(len(game.players)), np.diff(game.players.starts))
+    found = game.evaluator.attributed(Inputs(game.observed, game.hidden()), player_of)
+    if found is None:
+        return None
+    labels = game.prediction.labels
+    base = aligned(Table(found.labels, found.base[None]), labels)[0]
+    values = np.zeros((len(game.players), len(labels)))
+    given = aligned(Table(found.labels, found.contributions), labels)
+    values[: len(given)] = given  # players behind the last one that takes part add nothing
+    off = np.abs(base + values.sum(axis=0) - game.own)
+    scale = np.abs(base) + np.abs(values).sum(axis=0) + np.abs(game.own)
+    if not np.all(off <= TOLERANCE * scale):  # also false for what is not finite
+        return None
+    return Contributions(labels, game.own, base, values, np.zeros_like(values), "structure")
+
+
+def _from_subsets(game: Game, able: Places) -> Contributions:
+    """Return exact values from the outputs about each set of the players that are able."""
+    n, k, own = len(game.stored), len(able), game.own
+    rows = copies(game.observed, n * max((1 << k) - 2, 0))
+    put_sets(rows, game.columns, game.stored, game.players.starts, able)
+    numbers = game.ask(np.concatenate((game.hidden(), rows)))
+    means = numbers.reshape(-1, n, len(own)).mean(axis=1)
+    sets = np.vstack((means, own[None])) if k else own[None]
+    values = np.zeros((len(game.players), len(own)))
+    for c in range(len(own)):
+        outputs = np.ascontiguousarray(sets[:, c])
+        values[able, c] = shapley_values(outputs, set_sizes(k), set_weights(k))
+    labels = game.prediction.labels
+    return Contributions(labels, own, sets[0], values, np.zeros_like(values), "subsets")
+
+
+def _from_permutations(
+    game: Game, able: Places, effort: Effort, rng: random.Random
+) -> Contributions:
+    """Return estimates from permutations of the players, of each stored observation its own.
+
+    A permutation and its reverse are a pair, whose mean is exact where at most two players
+    interact. Each stored observation has as many pairs, so that their values add no error, unless
+    they are too many to be asked about.
+    """
+    of_pair = 2 * (len(able) - 1)
+    most = max((effort.most_inputs - LEAST_PAIRS) // (LEAST_PAIRS * of_pair + 1), 2)
+    total = len(game.stored)
+    if total > most:
+        chosen = sorted(rng.sample(range(total), most))
+        game = game._replace(stored=np.ascontiguousarray(game.stored[chosen]))
+    ends = game.ask(game.hidden())
+    n, pairs = len(game.stored), list[Floats]()
+    while True:
+        pairs.append(_pair(game, able, ends, rng))
+        if len(pairs) < LEAST_PAIRS:
+            continue
+        values, errors = _mean(np.stack(pairs), n / total)
+        is_precise = errors.max() <= effort.error * np.abs(values).max()
+        if is_precise or n * (1 + (len(pairs) + 1) * of_pair) > effort.most_inputs:
+            break
+    labels, own, base = game.prediction.labels, game.own, ends.mean(axis=0)
+    return Contributions(labels, own, base, values, errors, "permutations")
+
+
+def _pair(game: Game, able: Places, ends: Floats, rng: random.Random) -> Floats:
+    """Return gains by a permutation and its reverse, shape (stored, players, labels)."""
+    n, k, own = len(game.stored), len(able), game.own
+    orders = able[np.array([permuted(k, rng) for _ in range(n)], np.intp)]
+    both = orders, np.ascontiguousarray(orders[:, ::-1])
+    rows = copies(game.observed, 2 * n * (k - 1))
+    for part, order in zip(np.split(rows, 2), both, strict=True):
+        put_chains(part, game.columns, game.stored, game.players.starts, order)
+    gains = np.zeros((n, len(game.players), len(own)))
+    for numbers, order in zip(np.split(game.ask(rows), 2), both, strict=True):
+        add_gains(own, ends, numbers, order, gains)
+    return gains / 2.0
+
+
+def _mean(pairs: Floats, share: float) -> tuple[Floats, Floats]:
+    """Return the mean gains and their standard errors.
+
+    ``pairs`` has the shape (pairs, stored, players, labels). The stored observations are ``share``
+    of those that count: two-stage sampling, without replacement in the first stage.
+    """
+    count, n = pairs.shape[:2]
+    within = pairs.var(axis=0, ddof=1).mean(axis=0) / (count * n)
+    means = pairs.mean(axis=0)
+    between = means.var(axis=0, ddof=1) / n if share < 1.0 else 0.0
+    return means.mean(axis=0), np.sqrt((1.0 - share) * between + share * within)

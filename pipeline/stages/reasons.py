@@ -1,0 +1,134 @@
+"""Gives the reasons for the model's output on chosen observations."""
+
+import random
+from collections.abc import Collection, Iterable
+
+from fluxplain.config import Config
+from fluxplain.evaluate import Encoding, Evaluator, Observed, Table
+from fluxplain.evaluate.evaluator import Label
+from fluxplain.explain.losses import predicted_class
+from fluxplain.explain.reasons import Background, OutputReasons
+from fluxplain.explain.shapley import Contributions, Effort
+from fluxplain.schemas import Reasons
+from fluxplain.schemas.record import Target
+from fluxplain.stages.intake.sample import Sample
+
+
+class StreamReasons:
+    """Chooses observations of a stream, and explains the model's output on them.
+
+    The random numbers of an observation depend on its seq only, so that others which get reasons
+    change nothing.
+    """
+
+    def __init__(self, config: Config, stream: str) -> None:
+        settings = config.reasons
+        self._stream = stream
+        self._settings = settings
+        self._effort = Effort(settings.error, settings.most_inputs)
+        self._seed = f"{config.seed}/{stream}/reasons"
+        rng = random.Random(self._seed)
+        self._players = config.players
+        size, warm_up = settings.reservoir_size, settings.warm_up
+        self._background = Background(self._players, size, rng, warm_up)
+        self._ids = frozenset(settings.ids)
+        self._previous_seq: int | None = None
+        self._skipped = 0
+
+    def prepare(self, encoding: Encoding) -> None:
+        """Encode the stored observations, which may extend the encoding."""
+        self._background.prepare(encoding)
+
+    def of(
+        self,
+        sample: Sample,
+        observed: Observed,
+        prediction: Table,
+        evaluator: Evaluator,
+        model_version: str | None,
+    ) -> list[Reasons]:
+        """Return the reasons for the output on an observation, one for each explained label.
+
+        There are none if it is not chosen, or too few observations are stored. Raises what the
+        model raises.
+        """
+        rng = random.Random(f"{self._seed}/{sample.seq}")
+        labels = self._chosen(sample, prediction, rng)
+        found: Contributions | None = None
+        if labels:
+            found = self._background.contributions(
+                evaluator, observed, prediction, self._effort, rng
+            )
+        if found is None:
+            self._skipped += 1
+            return []
+        predicted = _predicted(prediction)
+        reasons = [self._record(sample, found, label, predicted, model_version) for label in labels]
+        self._previous_seq, self._skipped = sample.seq, 0
+        return reasons
+
+    def store(self, observed: Observed) -> None:
+        """Keep an observation as part of the background of later ones."""
+        self._background.store(observed)
+
+    def _chosen(self, sample: Sample, prediction: Table, rng: random.Random) -> list[Label | None]:
+        """Return the labels whose output is explained; none if the observation is not chosen."""
+        settings = self._settings
+        labels = _explained(settings.labels, prediction)
+        if sample.id is not None and sample.id in self._ids:
+            return labels
+        if rng.random() >= settings.share:
+            return []
+        if settings.predicted and _predicted(prediction) not in settings.predicted:
+            return []
+        low = -float("inf") if settings.at_least is None else settings.at_least
+        high = float("inf") if settings.at_most is None else settings.at_most
+        outputs = dict(zip(prediction.labels, prediction.numbers[0].tolist(), strict=True))
+        return [label for label in labels if low <= outputs[label] <= high]
+
+    def _record(
+        self,
+        sample: Sample,
+        found: Contributions,
+        label: Label | None,
+        predicted: Target | None,
+        model_version: str | None,
+    ) -> Reasons:
+        reasons = OutputReasons.of(found, self._players.names, label)
+        largest = reasons.largest(self._settings.names)
+        names = [name for name, _ in largest]
+        return Reasons(
+            stream=self._stream,
+            seq=sample.seq,
+            previous_seq=self._previous_seq,
+            skipped=self._skipped,
+            id=sample.id,
+            ts=sample.ts,
+            prediction=predicted,
+            label=label,
+            output=reasons.output,
+            base=reasons.base,
+            names=names,
+            contributions=[contribution for _, contribution in largest],
+            std_errors=[reasons.std_errors[name] for name in names],
+            values=[sample.x.get(name) for name in names],
+            rest=sum(c for name, c in reasons.contributions.items() if name not in names),
+            way=reasons.way,
+            model_version=model_version,
+        )
+
+
+def _predicted(prediction: Table) -> Target | None:
+    [output] = prediction.outputs()
+    return predicted_class(output) if isinstance(output, dict) else output
+
+
+def _explained(labels: str | Collection[Label], prediction: Table) -> list[Label | None]:
+    """Return the labels to explain out of those that the model knows."""
+    known: Iterable[Label | None] = prediction.labels
+    if prediction.labels == (None,) or labels == "all":
+        return list(known)
+    if labels == "predicted":
+        predicted = _predicted(prediction)
+        return [label for label in known if label == predicted][:1]
+    return [label for label in known if label in labels]

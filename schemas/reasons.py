@@ -1,0 +1,86 @@
+"""Records of the topic ``reasons``: what each feature added to the output on an observation."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from fluxplain.schemas.observation import Id
+from fluxplain.schemas.record import (
+    FIRST_INCARNATION,
+    Incarnation,
+    Label,
+    Record,
+    Target,
+    Timestamp,
+    Value,
+)
+
+Way = Literal["structure", "subsets", "permutations"]
+"""How contributions were found: exactly, from the model's structure or from all sets of features,
+or estimated from some permutations of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons(Record):
+    """Why the model gave its output on an observation, by the model of that moment.
+
+    The contributions are Shapley values of the output, against recent observations. Base,
+    contributions and rest sum to the output.
+
+    Identity: (incarnation, stream, seq, label).
+
+    Attributes
+    ----------
+    stream, seq, id, ts
+        As in the prediction of the observation.
+    previous_seq
+        The seq of the stream's previous reasons; None for the first. With several labels, those of
+        an observation have the same one.
+    skipped
+        Number of observations since then that no reasons were given for.
+    prediction
+        The predicted class or number.
+    label
+        The class whose probability is explained; None for a number.
+    output
+        The probability or number that is explained.
+    base
+        Its mean over the recent observations.
+    names
+        Features and groups with the largest contributions, the largest absolute value first.
+    contributions
+        What each of them adds to the output; below 0 if it lowers it.
+    std_errors
+        Standard error of each contribution; 0 if it is exact.
+    values
+        The value of each feature; None for a group.
+    rest
+        Sum of the contributions of all others.
+    way
+        How they were found: exactly, from the model's ``structure`` or from all ``subsets`` of the
+        features; or estimated from ``permutations``.
+    model_version
+        Version of the model; None if it has none.
+    incarnation
+        The stream's incarnation; see :class:`schemas.Prediction`.
+    """
+
+    TOPIC: ClassVar[str] = "reasons"
+
+    stream: str
+    seq: int
+    previous_seq: int | None
+    skipped: int
+    id: Id | None
+    ts: Timestamp | None
+    prediction: Target | None
+    label: Label | None
+    output: float
+    base: float
+    names: list[str]
+    contributions: list[float]
+    std_errors: list[float]
+    values: list[Value | None]
+    rest: float
+    way: Way
+    model_version: str | None = None
+    incarnation: Incarnation = FIRST_INCARNATION
