@@ -11,6 +11,24 @@ from fluxplain.stages.active_model import settle_model
 from fluxplain.stages.evaluated import Evaluated, evaluations
 
 
+class LocalModel:
+    """The model stage, for one partition of the model role's input and its settings."""
+
+    def __init__(self, config: Config, partition: int = 0) -> None:
+        self.stage = ModelStage(config, stream_name(config.topic(config.source), partition))
+        self.stage.active.models = ModelFolder(config.model.directory)
+        self._fence = Fence()
+
+    def take(self, message: Message, ahead: Iterable[Message] = ()) -> Iterator[Record]:
+        """Yield the records about one message; see :meth:`LocalPipeline.take`."""
+        writer = Writer.read(message.headers.get(WRITER, b""))
+        if writer is not None and not self._fence.admits(writer, least=1):
+            return
+        yield from settle_model(self.stage, (message,))
+        yield from process(self.stage, message)
+        yield from settle_model(self.stage, ahead)
+
+
 class LocalPipeline:
     """The chain of the three stages, for one partition of ``features`` and its settings.
 
@@ -34,11 +52,9 @@ class LocalPipeline:
         self._source = config.topic(config.source)
         self._topics = {name: config.topic(name) for name in ("evaluations", "explanations")}
         self._partition = partition
-        self._model = ModelStage(own, stream_name(self._source, partition))
-        self._model.active.models = ModelFolder(config.model.directory)
+        self._model = LocalModel(own, partition)
         self._explainer = ExplainerStage(own)
         self._drift = DriftStage(own)
-        self._fence = Fence()
 
     def step(self, seq: int, value: bytes | None, key: bytes | None = None) -> list[Record]:
         """Return the records that the pipeline publishes for a message."""
@@ -53,18 +69,8 @@ class LocalPipeline:
         announced model; one that is neither in ``model.directory`` nor withdrawn is a NotYetError,
         and the next call looks again before it takes its message.
         """
-        writer = Writer.read(message.headers.get(WRITER, b""))
-        if writer is not None and not self._fence.admits(writer, least=1):
-            return []
-        return [
-            *settle_model(self._model, (message,)),
-            *self._taken(message),
-            *settle_model(self._model, ahead),
-        ]
-
-    def _taken(self, message: Message) -> list[Record]:
         published: list[Record] = []
-        for record in process(self._model, message):
+        for record in self._model.take(message, ahead):
             if isinstance(record, Evaluated):
                 for evaluation in evaluations([record]):
                     published += self._explained(message.offset, evaluation)

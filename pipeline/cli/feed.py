@@ -139,7 +139,7 @@ def local(
     """Run the whole pipeline without Kafka.
 
     It runs in this process and writes the same results to files: predictions.jsonl,
-    explanations.jsonl, changes.jsonl and dead-letters.jsonl.
+    reasons.jsonl, explanations.jsonl, changes.jsonl and dead-letters.jsonl.
     """
     settings = cli.load(recorded.config)
     from fluxplain.local import LocalPipeline  # noqa: PLC0415  loads much of River

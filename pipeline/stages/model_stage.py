@@ -135,6 +135,12 @@ class ModelStage:
     def every(self, k: int) -> None:
         self._turns.every = k
 
+    def ask_reasons(self, seq: int) -> None:
+        """Give the reasons for the output on this observation, and on no other."""
+        if self._reasons is None:
+            raise RuntimeError("the settings give no reasons")
+        self._reasons.asked_seq = seq
+
     def decode(self, message: Message) -> Decoded:
         """Return the validated observation, label or control record, or why it is unusable."""
         return self._intake.decode(message)

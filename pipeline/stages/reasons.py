@@ -18,7 +18,7 @@ class StreamReasons:
     """Chooses observations of a stream, and explains the model's output on them.
 
     The random numbers of an observation depend on its seq only, so that others which get reasons
-    change nothing.
+    change nothing. If one is asked about, ``asked_seq``, no other gets any.
     """
 
     def __init__(self, config: Config, stream: str) -> None:
@@ -34,6 +34,7 @@ class StreamReasons:
         self._ids = frozenset(settings.ids)
         self._previous_seq: int | None = None
         self._skipped = 0
+        self.asked_seq: int | None = None
 
     def prepare(self, encoding: Encoding) -> None:
         """Encode the stored observations, which may extend the encoding."""
@@ -73,11 +74,13 @@ class StreamReasons:
 
     def _chosen(self, sample: Sample, prediction: Table, rng: random.Random) -> list[Label | None]:
         """Return the labels whose output is explained; none if the observation is not chosen."""
-        settings = self._settings
+        settings, draw = self._settings, rng.random()
         labels = _explained(settings.labels, prediction)
+        if self.asked_seq is not None:
+            return labels if sample.seq == self.asked_seq else []
         if sample.id is not None and sample.id in self._ids:
             return labels
-        if rng.random() >= settings.share:
+        if draw >= settings.share:
             return []
         if settings.predicted and _predicted(prediction) not in settings.predicted:
             return []

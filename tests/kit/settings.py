@@ -53,6 +53,7 @@ SETTINGS: dict[str, Any] = {
     "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 2}},
     "explain": {"loss": "brier", "alpha": 0.01, "emit_every": 3, **all_methods(50, 2, 4)},
     "drift": QUICK_DRIFT,
+    "reasons": {"enabled": True, "share": 0.3, "reservoir_size": 20, "most_inputs": 400},
     # pipelines run side by side, and there is one port
     "dashboard": {"enabled": False},
 }

@@ -67,7 +67,8 @@ def test_every_record_is_valid_under_its_schema(record: Record) -> None:
 
 def published_records() -> list[Record]:
     """Return what real streams publish: classification and regression, good and bad."""
-    classified = kit.make_config(explain={"emit_every": 5})
+    reasons = {"enabled": True, "reservoir_size": 20, "most_inputs": 400}
+    classified = kit.make_config(explain={"emit_every": 5}, reasons=reasons)
     measured = kit.linear_config(
         drift={"detector": "adwin", "min_effect": 0.0, "delta": 0.9, "grace_period": 3}
     )

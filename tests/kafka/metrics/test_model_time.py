@@ -9,11 +9,17 @@ from fluxplain.stages import ModelStage
 from fluxplain.stages.metering import Work
 from tests.kit.support import linear_config, linear_records, messages_of, run
 
-EVALUATION, PREDICTION, LEARNING = (
-    f"fluxplain_{work}_seconds_total" for work in ("evaluation", "prediction", "learning")
+EVALUATION, PREDICTION, LEARNING, REASONS = (
+    f"fluxplain_{work}_seconds_total"
+    for work in ("evaluation", "prediction", "learning", "reasons")
 )
 
-NOTHING: dict[str, float] = {**dict.fromkeys(METHODS, 0.0), PREDICTION: 0.0, LEARNING: 0.0}
+NOTHING: dict[str, float] = {
+    **dict.fromkeys(METHODS, 0.0),
+    PREDICTION: 0.0,
+    LEARNING: 0.0,
+    REASONS: 0.0,
+}
 
 
 class Clock:

@@ -141,7 +141,7 @@ def test_changes_are_counted_by_kind_method_and_feature() -> None:
 
 def test_every_topic_is_counted_from_the_start() -> None:
     seen = Observer()
-    topics = ("predictions", "evaluations", "explanations", "changes", "dead-letters")
+    topics = ("predictions", "reasons", "evaluations", "explanations", "changes", "dead-letters")
     nothing = seen.values("records_published_total", "topic")
     assert nothing == dict.fromkeys(topics, 0), "else an alert would not see the first dead letter"
     counted = seen.see(letter(3), letter(4), prediction(5)).values(

@@ -1,0 +1,113 @@
+"""The command that tells why the model gave an output."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import MofNCompleteColumn
+
+from fluxplain.cli import common as cli
+from fluxplain.cli.interruption import until_interrupted
+from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.topics.partition_log import PartitionLog
+from fluxplain.monitor.terminal.reasons_story import render_reasons, sentence
+from fluxplain.results.reasons_lookup import Found, Wanted, find_reasons
+from fluxplain.schemas import Prediction, Reasons, stream_name
+
+PUBLISHED = "They were published when the output was."
+
+
+@cli.app.command(rich_help_panel=cli.LOOK)
+def why(  # noqa: PLR0917  options of a command
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="The observation's id.")] = None,
+    seq: Annotated[
+        int | None, typer.Option(min=0, help="The observation's seq, instead of an id.")
+    ] = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOPIC-PARTITION", help="The stream of --seq; by default that of partition 0."
+        ),
+    ] = None,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    local: cli.Local = None,
+    as_json: cli.AsJson = False,
+) -> None:
+    """Tell why the model gave its output on an observation.
+
+    It shows what each feature added to the output, by the model of that moment. If no reasons were
+    published (see `[reasons]` in the settings), the model is rebuilt from the beginning of the log
+    up to the observation. What it predicts then is compared with the published prediction.
+    """
+    if (id_ is None) == (seq is None):
+        raise ConfigError("name one observation: its ID, or its seq with --seq")
+    read, settings = cli.open_reader(local, config)
+    wanted = Wanted(id_, _stream(settings, stream, seq), seq)
+    records = (record for record, _ in read(Reasons.TOPIC, Prediction.TOPIC))
+    found, note = find_reasons(records, wanted), PUBLISHED
+    reasons = found.reasons
+    if not reasons and settings is not None:
+        reasons, note = _replayed(settings, found, wanted)
+    if not reasons:
+        _say_why_not(found, wanted, local)
+    for each in reasons:
+        if as_json:
+            print(each.encode().decode())
+        else:
+            cli.console.print(render_reasons(each, note), crop=False)
+            cli.say(f"In words: {sentence(each)}.")
+
+
+def _stream(settings: Config | None, stream: str | None, seq: int | None) -> str | None:
+    if stream is not None or settings is None or seq is None:
+        return stream
+    return stream_name(settings.topic(settings.source), 0)
+
+
+def _say_why_not(found: Found, wanted: Wanted, local: Path | None) -> None:
+    if local is not None and found.prediction is not None:
+        raise ConfigError(
+            f"{local} has no reasons for {wanted}: run `fluxplain local` with [reasons] in the "
+            "settings, for all observations or for this one (reasons.ids)"
+        )
+    if found.prediction is None:
+        raise ConfigError(f"there is no prediction with {wanted}")
+    raise ConfigError(
+        f"there are no reasons for {wanted}: too few observations came before it "
+        "(reasons.warm_up), or the model had no output"
+    )
+
+
+def _replayed(settings: Config, found: Found, wanted: Wanted) -> tuple[list[Reasons], str]:
+    """Return the reasons by the model of that moment, and how that was rebuilt."""
+    prediction = found.prediction
+    if prediction is None:
+        raise ConfigError(f"there is no prediction with {wanted}")
+    from fluxplain.replayed import replayed  # noqa: PLC0415  loads much of River
+
+    stream, seq = prediction.stream, prediction.seq
+    partition = cli.partition_of(settings, stream)
+    with (
+        until_interrupted(),
+        PartitionLog(settings, settings.source, partition) as messages,
+        cli.progress_bar(MofNCompleteColumn()) as progress,
+    ):
+        if messages.first > 0:
+            raise ConfigError(
+                f"{stream} begins at seq {messages.first:,}: what came before was deleted "
+                "(topics.retention_hours), so the model of that moment cannot be rebuilt"
+            )
+        shown = progress.track(messages, total=seq + 1, description="rebuilding the model")
+        again = replayed(settings, partition, seq, shown)
+    rebuilt = f"The model was rebuilt from the log's first {seq:,} records"
+    if again.prediction is not None and _said(again.prediction) == _said(prediction):
+        return again.reasons, f"{rebuilt}, and predicts the same as then."
+    cli.warn(
+        "The rebuilt model does not predict what was published: settings, packages or the log are "
+        "no longer those of that time. These are the reasons of the rebuilt model."
+    )
+    return again.reasons, f"{rebuilt}."
+
+
+def _said(prediction: Prediction) -> tuple[object, ...]:
+    return prediction.prediction, prediction.classes, prediction.probabilities

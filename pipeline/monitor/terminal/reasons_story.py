@@ -1,0 +1,95 @@
+"""Shows the reasons for one output in the terminal."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from fluxplain.monitor.terminal.sparklines import bar, plain_table
+from fluxplain.schemas import Reasons
+from fluxplain.schemas.record import Value
+from fluxplain.schemas.wording import measured, number, printable
+
+BAR_CELLS = 20
+
+HOW = {
+    "structure": "exact, from the structure of the model",
+    "subsets": "exact, from all sets of features",
+    "permutations": "estimated from permutations of the features",
+}
+
+
+def render_reasons(reasons: Reasons, note: str) -> RenderableType:
+    """Render what each feature added to an output; 80 columns are enough.
+
+    ``note`` tells where the reasons are from.
+    """
+    scale = max(abs(reasons.output), abs(reasons.base))
+    what = "Output" if reasons.label is None else f"Probability of {reasons.label}"
+    output, base = (number(each, scale) for each in (reasons.output, reasons.base))
+    title = f"{what}: {output}; on average of recent observations {base}"
+    way = f"Contributions are {HOW[reasons.way]}. The average and they sum to the output."
+    return Group(
+        Text(_place(reasons), style="dim"),
+        Text(printable(title), style="bold"),
+        Text(),
+        _table(reasons),
+        Text(),
+        Text(f"{way} {note}", style="dim"),
+    )
+
+
+def sentence(reasons: Reasons, most: int = 4) -> str:
+    """Return the largest reasons in words.
+
+    Examples
+    --------
+    >>> from fluxplain.schemas import Reasons
+    >>> sentence(Reasons(
+    ...     stream="features-0", seq=7, previous_seq=None, skipped=0, id=None, ts=None,
+    ...     prediction=True, label=True, output=0.9, base=0.2, names=["amount", "hour"],
+    ...     contributions=[0.8, -0.1], std_errors=[0.0, 0.0], values=[950, 3], rest=0.0,
+    ...     way="structure",
+    ... ))
+    'amount = 950 raised it by 0.800, hour = 3 lowered it by 0.100'
+    """
+    scale = max(map(abs, reasons.contributions), default=0.0)
+    rows = zip(reasons.names, reasons.values, reasons.contributions, strict=True)
+    return ", ".join(
+        f"{_named(name, value)} {'raised' if contribution > 0.0 else 'lowered'} it by "
+        f"{number(abs(contribution), scale)}"
+        for name, value, contribution in [*rows][:most]
+        if contribution
+    )
+
+
+def _place(reasons: Reasons) -> str:
+    id_ = "" if reasons.id is None else f", id {reasons.id}"
+    time = "" if reasons.ts is None else f", ts {reasons.ts}"
+    return printable(f"{reasons.stream} seq {reasons.seq:,}{id_}{time}")
+
+
+def _table(reasons: Reasons) -> Table:
+    table = plain_table(right=2)
+    table.add_column("feature", overflow="fold")
+    table.add_column("adds", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    largest = max(map(abs, reasons.contributions), default=0.0)
+    rows = zip(
+        reasons.names, reasons.values, reasons.contributions, reasons.std_errors, strict=True
+    )
+    for name, value, contribution, error in rows:
+        style = "red" if contribution < 0.0 else "green"
+        length = bar(abs(contribution), 0.0, largest, BAR_CELLS)
+        known = None if reasons.way != "permutations" else error
+        amount = measured(contribution, known, largest)
+        signed = amount if contribution < 0.0 else f"+{amount}"
+        table.add_row(printable(_named(name, value)), signed, Text(length, style=style))
+    if reasons.rest:
+        table.add_row("all others", f"{reasons.rest:+.3g}", "")
+    return table
+
+
+def _named(name: str, value: Value | None) -> str:
+    if value is None:
+        return name
+    return f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"

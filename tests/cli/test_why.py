@@ -1,0 +1,146 @@
+"""``why``: published reasons, from files and from topics, reasons by a replay, and mistakes."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from fluxplain.config import Config, load_config
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics.create import create_topics
+from fluxplain.results.published import LocalFiles
+from fluxplain.schemas import Prediction, Reasons, Record
+from tests.cli.commands import one_line, refusal
+from tests.cli.commands import run as run_in
+from tests.cli.commands import run_here as run
+from tests.kit import support as kit
+from tests.kit.settings import SETTINGS, write_config
+from tests.kit.stages import local
+
+VALUES = [
+    orjson.dumps({"x": x, "y": y, "id": f"loan-{i}"}) for i, (x, y) in enumerate(kit.agrawal(120))
+]
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
+    path = write_config(tmp_path_factory.mktemp("settings") / "fluxplain.toml", SETTINGS)
+    return load_config(path)
+
+
+@pytest.fixture(scope="module")
+def records(config: Config) -> list[Record]:
+    return local(config, VALUES)
+
+
+@pytest.fixture(scope="module")
+def published(records: list[Record]) -> list[Reasons]:
+    return kit.of_kind(records, Reasons)
+
+
+@pytest.fixture(scope="module")
+def unexplained(published: list[Reasons]) -> int:
+    """The last observation without reasons."""
+    explained = {each.seq for each in published}
+    return max(seq for seq in range(100, 120) if seq not in explained)
+
+
+@pytest.fixture
+def files(records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    with LocalFiles(tmp_path / "results") as files:
+        for record in records:
+            if record.TOPIC in files.counts:
+                files.write(record)
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def topics(
+    records: list[Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RecordProducer]:
+    """What the pipeline has published on a broker; another one of each topic is the newest."""
+    monkeypatch.chdir(tmp_path)
+    write_config(tmp_path / "fluxplain.toml", SETTINGS)
+    with EmbeddedBroker() as broker:
+        monkeypatch.setenv("FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS", broker.bootstrap_servers)
+        config = load_config(tmp_path / "fluxplain.toml", "reader")
+        create_topics(config)
+        producer = RecordProducer(config)
+        for value in VALUES:
+            producer.send(config.topic("features"), value, partition=0)
+        for record in records:
+            if isinstance(record, Prediction | Reasons):
+                producer.send(config.topic(record.TOPIC), record.encode(), partition=0)
+        producer.flush()
+        yield producer
+
+
+def test_published_reasons_are_shown_in_order_and_in_words(
+    files: Path, published: list[Reasons]
+) -> None:
+    reasons = published[-1]
+    shown = run("why", reasons.id, "--local", files).stdout
+    assert f"{reasons.stream} seq {reasons.seq}, id {reasons.id}" in shown
+    assert f"Probability of {reasons.label}: {reasons.output:.3f}" in shown
+    at = [shown.index(f"{name} = ") for name in reasons.names]
+    assert at == sorted(at)
+    verb = "raised" if reasons.contributions[0] > 0.0 else "lowered"
+    words = one_line(shown).partition("In words: ")[2]
+    assert words.startswith(f"{reasons.names[0]} = ")
+    assert verb in words.split(",")[0]
+    assert "They were published when the output was." in one_line(shown)
+
+
+def test_the_records_are_printed_as_json_by_id_and_by_seq(
+    files: Path, published: list[Reasons]
+) -> None:
+    for reasons in published[-2:]:
+        for asked in ([reasons.id], ["--seq", reasons.seq]):
+            output = run("why", *asked, "--json", "--local", files).stdout
+            assert Reasons.decode(output.encode()) == reasons
+
+
+def test_files_without_reasons_say_how_to_get_them(files: Path, unexplained: int) -> None:
+    reason = refusal("why", f"loan-{unexplained}", "--local", files)
+    assert f"has no reasons for id 'loan-{unexplained}'" in reason
+    assert "[reasons]" in reason
+    assert "no prediction with id 'loan-999'" in refusal("why", "loan-999", "--local", files)
+
+
+def test_one_observation_must_be_named(files: Path) -> None:
+    assert "name one observation" in refusal("why", "--local", files)
+    assert "name one observation" in refusal("why", "a", "--seq", "1", "--local", files)
+
+
+@pytest.mark.slow
+def test_reasons_of_topics_are_read_or_replayed(
+    topics: RecordProducer, published: list[Reasons], unexplained: int, config: Config
+) -> None:
+    output = run("why", published[-1].id, "--json").stdout
+    assert Reasons.decode(output.encode()) == published[-1]
+    newer = replace(published[-1], incarnation="2", output=0.25)
+    topics.send(config.topic("reasons"), newer.encode(), partition=1)
+    topics.flush()
+    output = run("why", published[-1].id, "--json").stdout
+    assert Reasons.decode(output.encode()) == newer, "of the newest incarnation"
+
+    shown = one_line(run("why", f"loan-{unexplained}").stdout)
+    assert f"rebuilt from the log's first {unexplained} records" in shown
+    assert "predicts the same as then" in shown
+    by_seq = run("why", "--seq", unexplained, "--json").stdout
+    assert Reasons.decode(by_seq.encode()).id == f"loan-{unexplained}"
+    assert "reasons.warm_up" in refusal("why", "loan-3"), "too early"
+    assert "no prediction with seq 999" in refusal("why", "--seq", 999)
+
+
+@pytest.mark.slow
+def test_other_settings_are_noticed(topics: RecordProducer, unexplained: int) -> None:
+    assert topics
+    result = run_in(Path(), "why", f"loan-{unexplained}", FLUXPLAIN_SEED="8")
+    assert result.returncode == 0
+    assert "does not predict what was published" in one_line(result.stderr)
+    assert "predicts the same" not in result.stdout

@@ -1,0 +1,234 @@
+"""Reasons for single outputs: which observations get them, by which model, at what price."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from fluxplain.config import Config
+from fluxplain.config.messages import explain_errors
+from fluxplain.config.replica import Replica
+from fluxplain.replayed import replayed
+from fluxplain.schemas import DeadLetter, Prediction, Reasons, Record
+from fluxplain.stages import ModelStage
+from tests.kit import support as kit
+from tests.kit.stages import contents, local, metered, modelled
+
+SMALL = {"enabled": True, "reservoir_size": 10, "most_inputs": 400}
+
+WARM = 10
+
+
+def config_of(*, classes: bool = False, **reasons: Any) -> Config:
+    make = kit.make_config if classes else kit.linear_config
+    return make(reasons={**SMALL, **reasons})
+
+
+def reasons_of(config: Config, values: Sequence[object]) -> list[Reasons]:
+    return kit.of_kind(modelled(config, values), Reasons)
+
+
+def values_of_classes(n: int) -> list[object]:
+    return [each.value for each in kit.observations(kit.agrawal(n))]
+
+
+def test_every_observation_has_reasons_once_enough_are_stored() -> None:
+    found = reasons_of(config_of(), kit.linear_records(40))
+    assert [each.seq for each in found] == [*range(WARM, 40)]
+    assert [each.previous_seq for each in found] == [None, *range(WARM, 39)]
+    assert [each.skipped for each in found] == [WARM] + [0] * (len(found) - 1)
+
+
+def test_they_are_about_the_prediction_before_the_model_learns() -> None:
+    records = modelled(config_of(classes=True), values_of_classes(60))
+    predictions = {each.seq: each for each in kit.of_kind(records, Prediction)}
+    found = kit.of_kind(records, Reasons)
+    assert len(found) == 50
+    for each in found:
+        said = predictions[each.seq]
+        assert (each.prediction, each.label) == (said.prediction, said.prediction)
+        assert said.classes is not None
+        assert said.probabilities is not None
+        assert each.output == said.probabilities[said.classes.index(each.label)]  # type: ignore[arg-type]
+        total = each.base + sum(each.contributions) + each.rest
+        assert total == pytest.approx(each.output, abs=1e-12)
+
+
+def test_the_largest_come_first_and_the_others_are_summed() -> None:
+    whole = reasons_of(config_of(), kit.linear_records(40))
+    short = reasons_of(config_of(names=1), kit.linear_records(40))
+    for each, first in zip(whole, short, strict=True):
+        sizes = [*map(abs, each.contributions)]
+        assert sizes == sorted(sizes, reverse=True)
+        assert first.names == each.names[:1]
+        assert first.rest == pytest.approx(sum(each.contributions[1:]))
+        assert first.values == each.values[:1]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"share": 0.3},
+        {"at_least": 2.0},
+        {"at_least": -1.0, "at_most": 4.0},
+        {"share": 0.5, "at_most": 0.0},
+        {"share": 0.01, "ids": [17, "x-18"]},
+    ],
+)
+def test_the_settings_choose_observations_and_the_others_are_counted(
+    chosen: Mapping[str, Any],
+) -> None:
+    values = kit.linear_records(200)
+    values[17]["id"], values[18]["id"] = 17, "x-18"
+    every = {each.seq: each for each in reasons_of(config_of(), values)}
+    found = reasons_of(config_of(**chosen), values)
+    seqs = [each.seq for each in found]
+    low, high = chosen.get("at_least", -1e9), chosen.get("at_most", 1e9)
+    asked = {seq for seq in (17, 18) if "ids" in chosen}
+    able = {seq for seq, each in every.items() if low <= each.output <= high} | asked
+    assert set(seqs) <= able
+    assert asked <= set(seqs)
+    share = chosen.get("share", 1.0)
+    assert abs(len(seqs) - share * len(able)) <= 4.0 * (len(able) * share * (1 - share)) ** 0.5 + 2
+    assert seqs[-1] + 1 == len(seqs) + sum(each.skipped for each in found)
+    for each in found:
+        assert contents([each])[0] | {"skipped": 0} == contents([every[each.seq]])[0] | {
+            "skipped": 0
+        }, "which others have reasons changes nothing"
+
+
+def test_classes_are_chosen_by_the_prediction_and_explained_each_on_its_own() -> None:
+    values = values_of_classes(80)
+    for predicted in (0, 1):
+        found = reasons_of(config_of(classes=True, predicted=[predicted]), values)
+        assert {each.prediction for each in found} == {predicted}
+    both = reasons_of(config_of(classes=True, labels="all"), values)
+    pairs = [both[i : i + 2] for i in range(0, len(both), 2)]
+    for one, other in pairs:
+        assert (one.seq, one.previous_seq) == (other.seq, other.previous_seq)
+        assert {one.label, other.label} == {0, 1}
+        assert one.output + other.output == pytest.approx(1.0)
+    ones = reasons_of(config_of(classes=True, labels=[1, 7]), values)
+    assert {each.label for each in ones} == {1}
+    assert {each.prediction for each in ones} == {0, 1}
+
+
+def test_the_other_records_are_the_same_with_reasons_and_without() -> None:
+    values = values_of_classes(80)
+    without = local(kit.make_config(), values)
+    with_reasons = local(config_of(classes=True), values)
+    assert [each for each in with_reasons if not isinstance(each, Reasons)] == without
+
+
+def test_a_stage_that_was_pickled_gives_the_same_reasons() -> None:
+    config, messages = config_of(classes=True, share=0.5), kit.observations(kit.agrawal(60))
+    stage, again = (ModelStage(config, kit.STREAM) for _ in range(2))
+    for message in messages:
+        again = kit.pickled(again)
+        assert kit.run(stage, [message]) == kit.run(again, [message])
+
+
+def test_the_first_shard_gives_all_reasons() -> None:
+    config, values = config_of(classes=True), values_of_classes(60)
+    alone = reasons_of(config, values)
+    shards = [
+        kit.of_kind(modelled(config, values, Replica("model", shard, 2)), Reasons)
+        for shard in (0, 1)
+    ]
+    assert shards == [alone, []]
+
+
+def test_a_late_label_changes_nothing_of_the_reasons_which_come_with_the_observation() -> None:
+    rows = kit.linear_records(40)
+    arrivals = [{"x": each["x"], "id": i} for i, each in enumerate(rows)]
+    labels = [{"id": i, "y": each["y"]} for i, each in enumerate(rows)]
+    found = reasons_of(config_of(), [*arrivals, *labels])
+    assert [each.seq for each in found] == [*range(WARM, 40)]
+
+
+def test_groups_are_one_reason_without_a_value() -> None:
+    explain = {"groups": {"both": ["a", "b"]}}
+    config = kit.linear_config(reasons=SMALL, explain=explain)
+    found = reasons_of(config, kit.linear_records(30))
+    for each in found:
+        values = dict(zip(each.names, each.values, strict=True))
+        assert values.keys() == {"both", "c"}
+        assert values["both"] is None
+
+
+class Brittle(kit.Additive):
+    """Fails where a large a meets a small b, which no record has."""
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        if x["a"] > 0.0 and x["b"] < 0.0:
+            raise ZeroDivisionError("no such thing")
+        return super().predict_one(x)
+
+
+def test_a_model_that_fails_on_mixed_inputs_gives_a_dead_letter_and_learns_all_the_same() -> None:
+    def value(i: int) -> dict[str, Any]:
+        sign = 1.0 if i % 2 else -1.0
+        return {"x": {"a": sign * (1 + i), "b": sign * (2 + i), "c": "u"}, "y": 1.0}
+
+    config = kit.linear_config(
+        model=Brittle, reasons=SMALL, explain={"methods": ["ipdp"], "features": {"c": ["ipdp"]}}
+    )
+    records = modelled(config, [value(i) for i in range(40)])
+    letters = [
+        each for each in kit.of_kind(records, DeadLetter) if each.reason.startswith("no reasons")
+    ]
+    assert len(letters) == 30
+    assert "no reasons: the model failed: ZeroDivisionError: no such thing" in letters[0].reason
+    assert len(kit.of_kind(records, Prediction)) == 40
+
+
+def test_the_time_they_take_is_counted_for_them() -> None:
+    stage, tally = metered(config_of())
+    kit.run(stage, kit.messages_of(kit.linear_records(40)))
+    assert tally.inputs["reasons"] == 40
+
+
+def said(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the records without their place among those that were published."""
+    others = {"previous_seq", "skipped"}
+    return [{k: v for k, v in each.items() if k not in others} for each in contents(records)]
+
+
+@pytest.mark.parametrize("labels", ["predicted", "all"])
+def test_replayed_reasons_are_those_that_were_published(labels: str) -> None:
+    config = config_of(classes=True, labels=labels, share=0.5)
+    messages = kit.observations(kit.agrawal_with_drift(120, at=60))
+    records = kit.run(ModelStage(config, kit.STREAM), messages)
+    published = kit.of_kind(records, Reasons)
+    seq = published[-1].seq
+    again = replayed(config, 0, seq, messages)
+    assert said(again.reasons) == said([each for each in published if each.seq == seq])
+    assert again.prediction == next(
+        each for each in kit.of_kind(records, Prediction) if each.seq == seq
+    )
+
+
+def test_an_observation_without_reasons_gets_them_by_a_replay_without_any_settings() -> None:
+    messages = kit.observations(kit.agrawal(150))
+    [reasons] = replayed(kit.make_config(), 0, 140, messages).reasons
+    assert (reasons.seq, len(reasons.names)) == (140, 9)
+    assert replayed(kit.make_config(), 0, 20, messages).reasons == [], "too few are stored"
+    assert replayed(kit.make_config(), 0, 999, messages).prediction is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"share": 0.0}, "reasons.share"),
+        ({"warm_up": 11}, "reasons.warm_up is 11, but must be at most the reservoir_size, 10"),
+        ({"at_least": 2.0, "at_most": 1.0}, "reasons.at_least is 2.0, but must be at most"),
+        ({"labels": []}, "reasons.labels"),
+        ({"labels": "any"}, "reasons.labels"),
+        ({"names": 0}, "reasons.names"),
+    ],
+)
+def test_mistakes_in_the_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        config_of(**settings)
+    assert message in explain_errors(caught.value)
