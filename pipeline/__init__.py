@@ -5,12 +5,24 @@ from typing import TYPE_CHECKING
 from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
-    from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+    from fluxplain.explain import (
+        IncrementalPDP,
+        IncrementalPFI,
+        IncrementalReasons,
+        IncrementalSAGE,
+    )
 else:
     __getattr__, __dir__ = lazy(
-        __name__, explain=["IncrementalPDP", "IncrementalPFI", "IncrementalSAGE"]
+        __name__,
+        explain=["IncrementalPDP", "IncrementalPFI", "IncrementalReasons", "IncrementalSAGE"],
     )
 
 __version__ = "0.1.0"
 
-__all__ = ["IncrementalPDP", "IncrementalPFI", "IncrementalSAGE", "__version__"]
+__all__ = [
+    "IncrementalPDP",
+    "IncrementalPFI",
+    "IncrementalReasons",
+    "IncrementalSAGE",
+    "__version__",
+]

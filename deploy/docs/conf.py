@@ -16,7 +16,7 @@ version = release = __version__
 
 NAVIGATION = {
     "Use": [
-        *("explanations", "topics", "streams", "models", "ecosystem", "registry"),
+        *("explanations", "reasons", "topics", "streams", "models", "ecosystem", "registry"),
         *("configuration", "pictures", "library", "limits"),
     ],
     "Operate": ["../README", "cost", "promises", "../../.github/SECURITY"],

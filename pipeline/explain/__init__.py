@@ -1,4 +1,4 @@
-"""The papers' explanations, as a library: iPFI, iSAGE and iPDP.
+"""The papers' explanations, as a library: iPFI, iSAGE and iPDP; and reasons.
 
 Usable without Kafka: test, explain, then train.
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fluxplain.explain.pairs import IncrementalPairPDP
     from fluxplain.explain.pdp import IncrementalPDP
     from fluxplain.explain.pfi import IncrementalPFI
+    from fluxplain.explain.reasons import IncrementalReasons
     from fluxplain.explain.sage import IncrementalSAGE
 else:
     __getattr__, __dir__ = lazy(
@@ -37,6 +38,7 @@ else:
         pairs=["IncrementalPairPDP"],
         pdp=["IncrementalPDP"],
         pfi=["IncrementalPFI"],
+        reasons=["IncrementalReasons"],
         sage=["IncrementalSAGE"],
     )
 
@@ -45,6 +47,7 @@ __all__ = [
     "IncrementalPDP",
     "IncrementalPFI",
     "IncrementalPairPDP",
+    "IncrementalReasons",
     "IncrementalSAGE",
     "explain_together",
     "get_loss",

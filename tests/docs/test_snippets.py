@@ -142,7 +142,7 @@ def test_every_setting_and_variable_that_is_named_exists(document: str) -> None:
 
 def is_setting(span: str) -> re.Match[str] | None:
     found = re.fullmatch(r"([a-z]+(?:\.[a-z_]+)+)(?: = .*)?", span)
-    is_file = span.endswith((".py", ".md", ".toml"))
+    is_file = span.endswith((".py", ".md", ".toml", ".jsonl"))
     return (
         found if found and span.partition(".")[0] in Config.model_fields and not is_file else None
     )
