@@ -1,14 +1,25 @@
 """The whole pipeline in one process: the reference for the pipeline on Kafka."""
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from fluxplain.config import Config
 from fluxplain.kafka.ownership.writers import WRITER, Fence, Writer
 from fluxplain.models.model_store import ModelFolder
-from fluxplain.schemas import Evaluation, Explanation, Record, stream_name
+from fluxplain.schemas import (
+    Evaluation,
+    Explanation,
+    Prediction,
+    Reasons,
+    Record,
+    stream_name,
+)
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from fluxplain.stages.active_model import settle_model
 from fluxplain.stages.evaluated import Evaluated, evaluations
+
+SELDOM = 10_000
+"""One of how many observations a replay explains: explanations do not change the model."""
 
 
 class LocalModel:
@@ -94,3 +105,42 @@ class LocalPipeline:
         key_bytes = key.encode() if key else None
         topic = self._topics[topic]
         return process(stage, Message(topic, self._partition, seq, key_bytes, record.encode()))
+
+
+class Replayed(NamedTuple):
+    """The reasons for an output, one for each label, and the prediction."""
+
+    reasons: list[Reasons]
+    prediction: Prediction | None
+
+
+def replayed_reasons(
+    config: Config, partition: int, seq: int, messages: Iterable[Message]
+) -> Replayed:
+    """Return the reasons for the output on an observation, by the model as it was then.
+
+    They are those that the model role published, or would have published: it is bit for bit the
+    same model.
+
+    Parameters
+    ----------
+    config
+        The settings under which the messages were processed.
+    partition, seq
+        The observation: its partition and offset in the model role's input.
+    messages
+        That partition from its beginning on, at least until the observation.
+    """
+    own = config.of_stream(partition)
+    asked = own.reasons.model_copy(update={"enabled": True})
+    model = LocalModel(own.model_copy(update={"reasons": asked}), partition)
+    model.stage.ask_reasons(seq)
+    for message in messages:
+        model.stage.every = SELDOM
+        records = [*model.take(message)]
+        if message.offset >= seq:
+            about = [r for r in records if isinstance(r, Reasons | Prediction) and r.seq == seq]
+            found = [each for each in about if isinstance(each, Reasons)]
+            first = next((each for each in about if isinstance(each, Prediction)), None)
+            return Replayed(found, first)
+    return Replayed([], None)

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, get_args
 
-Method = Literal["ipfi", "isage", "ipdp"]
+Method = Literal["ipfi", "isage", "ipdp", "ishap"]
 
 Unit = Literal["loss", "output"]
 
@@ -73,6 +73,14 @@ METHODS: dict[Method, MethodInfo] = {
         # the curves of consecutive records have the same grid: with a point beyond a step of the
         # model, all increments are larger for a while
         caution=0.01,
+    ),
+    "ishap": MethodInfo(
+        "iSHAP",
+        "how far the feature moves the output from its mean",
+        "output",
+        "fluxplain.explain.shap:SHAP",
+        "fluxplain.config.explain_settings:SHAPSettings",
+        needs_label=False,
     ),
 }
 

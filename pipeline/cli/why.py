@@ -83,7 +83,7 @@ def _replayed(settings: Config, found: Found, wanted: Wanted) -> tuple[list[Reas
     prediction = found.prediction
     if prediction is None:
         raise ConfigError(f"there is no prediction with {wanted}")
-    from fluxplain.replayed import replayed  # noqa: PLC0415  loads much of River
+    from fluxplain.local import replayed_reasons  # noqa: PLC0415  loads much of River
 
     stream, seq = prediction.stream, prediction.seq
     partition = cli.partition_of(settings, stream)
@@ -98,7 +98,7 @@ def _replayed(settings: Config, found: Found, wanted: Wanted) -> tuple[list[Reas
                 "(topics.retention_hours), so the model of that moment cannot be rebuilt"
             )
         shown = progress.track(messages, total=seq + 1, description="rebuilding the model")
-        again = replayed(settings, partition, seq, shown)
+        again = replayed_reasons(settings, partition, seq, shown)
     rebuilt = f"The model was rebuilt from the log's first {seq:,} records"
     if again.prediction is not None and _said(again.prediction) == _said(prediction):
         return again.reasons, f"{rebuilt}, and predicts the same as then."

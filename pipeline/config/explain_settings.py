@@ -156,6 +156,24 @@ class PDPSettings(Section):
         return GridSettings(kind=self.grid, size=self.grid_size, **self.model_dump(include=same))
 
 
+class SHAPSettings(Section):
+    """iSHAP: how far each feature moves the output."""
+
+    reservoir_size: Size = 100
+    """Past observations to keep as sources of replacements."""
+    warm_up: Size | None = None
+    """Observations before the first explanation; by default, and at most, `reservoir_size`."""
+    inner_samples: Annotated[int, Field(ge=1, le=1000)] = 3
+    """Draws for each record; each takes twice as many inputs as there are features."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.warm_up is not None and self.warm_up > self.reservoir_size:
+            reason = f"must be at most the reservoir_size, {self.reservoir_size}"
+            raise wrong("warm_up", self.warm_up, reason)
+        return self
+
+
 class ExplainSettings(Section):
     """Methods, loss and smoothing of the explanations."""
 

@@ -100,13 +100,18 @@ class Game(NamedTuple):
 
     def able(self) -> Places:
         """Return the players whose values differ from the observation's in any stored one."""
-        differs = (self.stored != self.observed.numbers[self.columns]).any(axis=0)
-        return np.flatnonzero(np.logical_or.reduceat(differs, self.players.starts[:-1]))
+        return able_players(self.players, self.stored, self.observed.numbers[self.columns])
 
     def ask(self, rows: Floats) -> Floats:
         """Return the outputs on some inputs, with the labels of that on the observation."""
         table = self.evaluator(Inputs(self.observed, rows))
         return np.ascontiguousarray(aligned(table, self.prediction.labels))
+
+
+def able_players(players: Players, stored: Floats, own: Floats) -> Places:
+    """Return the players whose values differ from the observation's, ``own``, in any stored one."""
+    differs = (stored != own).any(axis=0)
+    return np.flatnonzero(np.logical_or.reduceat(differs, players.starts[:-1]))
 
 
 def contributions(game: Game, effort: Effort, rng: random.Random) -> Contributions:

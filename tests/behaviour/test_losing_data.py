@@ -69,7 +69,7 @@ def assert_nothing_lost(
     assert worker.wait(30) == 0
     assert pipeline.committed("model") == len(values)
     pipeline.attend()
-    topics = ["predictions", "dead-letters"]  # what the model role publishes for users
+    topics = ["predictions", "reasons", "dead-letters"]  # what the model role publishes for users
     expected = {k: v for k, v in reference(pipeline.config, values).items() if k[0] in topics}
     assert_same(pipeline.published, expected)
 

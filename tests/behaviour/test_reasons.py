@@ -1,7 +1,7 @@
 """Reasons for single outputs: the same after a crash, and by a replay of the log."""
 
 from fluxplain.kafka.topics.partition_log import PartitionLog
-from fluxplain.replayed import replayed
+from fluxplain.local import replayed_reasons
 from tests.kit.kafka_pipeline import Start
 from tests.kit.settings import SETTINGS
 from tests.kit.streams import observations
@@ -17,7 +17,7 @@ def test_a_replay_of_the_log_gives_the_reasons_that_were_published(start: Start)
         config = pipeline.config
         with PartitionLog(config, config.source, 0) as log:
             assert log.first == 0
-            [again] = replayed(config, 0, last["seq"], log).reasons
+            [again] = replayed_reasons(config, 0, last["seq"], log).reasons
     assert 0.15 < len(published) / 280 < 0.45, SETTINGS["reasons"]
     others = {"previous_seq", "skipped"}
     for name, value in last.items():

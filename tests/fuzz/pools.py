@@ -29,7 +29,10 @@ from tests.kit.support import (
 
 STREAM = "fluxplain.features-0"
 
+REASONS = {"enabled": True, "reservoir_size": 5, "most_inputs": 50}
+
 REGRESSION = linear_config(
+    reasons=REASONS,
     explain={"ipdp": {"storage_size": 5, "grid_size": 3, "pairs": [["a", "c"]], "ice": 2}},
     drift={
         **EAGER_DRIFT,
@@ -39,6 +42,7 @@ REGRESSION = linear_config(
 )
 
 CLASSES = make_config(
+    reasons={**REASONS, "labels": "all"},
     model={"factory": "tests.fuzz.models:Watchful", "params": {}},
     explain={
         "emit_every": 2,

@@ -8,7 +8,7 @@ from typing import Any
 
 from river import ensemble, forest, tree
 
-from fluxplain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from fluxplain import IncrementalPDP, IncrementalPFI, IncrementalReasons, IncrementalSAGE
 from fluxplain.drift.glr import GLR
 from fluxplain.explain import explain_together
 from fluxplain.forest import as_arrays
@@ -68,8 +68,10 @@ def explain(model: Any, loss: str, stream: Iterator[Record]) -> None:
         IncrementalSAGE(model, ["a", "b"], loss=loss, seed=1),
         IncrementalPDP(model, ["a", "b"], seed=1),
     ]
+    reasons = IncrementalReasons(model, ["a", "b"], seed=1, most_inputs=10)
     for x, y in stream:
         explain_together(explainers, x, y)
+        reasons.explain_one(x)
         model.learn_one(x, y)
 
 

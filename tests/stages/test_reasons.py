@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from fluxplain.config import Config
 from fluxplain.config.messages import explain_errors
 from fluxplain.config.replica import Replica
-from fluxplain.replayed import replayed
+from fluxplain.local import replayed_reasons
 from fluxplain.schemas import DeadLetter, Prediction, Reasons, Record
 from fluxplain.stages import ModelStage
 from tests.kit import support as kit
@@ -202,7 +202,7 @@ def test_replayed_reasons_are_those_that_were_published(labels: str) -> None:
     records = kit.run(ModelStage(config, kit.STREAM), messages)
     published = kit.of_kind(records, Reasons)
     seq = published[-1].seq
-    again = replayed(config, 0, seq, messages)
+    again = replayed_reasons(config, 0, seq, messages)
     assert said(again.reasons) == said([each for each in published if each.seq == seq])
     assert again.prediction == next(
         each for each in kit.of_kind(records, Prediction) if each.seq == seq
@@ -211,10 +211,10 @@ def test_replayed_reasons_are_those_that_were_published(labels: str) -> None:
 
 def test_an_observation_without_reasons_gets_them_by_a_replay_without_any_settings() -> None:
     messages = kit.observations(kit.agrawal(150))
-    [reasons] = replayed(kit.make_config(), 0, 140, messages).reasons
+    [reasons] = replayed_reasons(kit.make_config(), 0, 140, messages).reasons
     assert (reasons.seq, len(reasons.names)) == (140, 9)
-    assert replayed(kit.make_config(), 0, 20, messages).reasons == [], "too few are stored"
-    assert replayed(kit.make_config(), 0, 999, messages).prediction is None
+    assert replayed_reasons(kit.make_config(), 0, 20, messages).reasons == [], "too few are stored"
+    assert replayed_reasons(kit.make_config(), 0, 999, messages).prediction is None
 
 
 @pytest.mark.parametrize(
