@@ -1,11 +1,11 @@
 """Exact Shapley values of an output, where the structure of the model gives them."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 
 from fluxplain.evaluate.compiled import compiled
-from fluxplain.evaluate.encoding import Floats, Inputs, Places
+from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels
 
 
@@ -28,20 +28,6 @@ class Attribution(NamedTuple):
     labels: Labels
     base: Floats
     contributions: Floats
-
-
-@runtime_checkable
-class Attributes(Protocol):
-    """The interface of evaluators that know the structure of their model."""
-
-    def attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
-        """Return the Shapley values of the output on the observation; None where they are unknown.
-
-        ``inputs.rows`` are the background, shape (inputs, columns), and ``players`` the player of
-        each column, counted from 0. A column of no player is -1, and has the observation's value in
-        each row.
-        """
-        ...
 
 
 @compiled

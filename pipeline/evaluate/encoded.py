@@ -41,8 +41,7 @@ class EncodedLinearEvaluator(FastEvaluator):
         shares = self._shares(inputs)
         return None if shares is None else self._added(shares)
 
-    def attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
-        """Return the Shapley values; see :class:`~fluxplain.evaluate.attribution.Attributes`."""
+    def _attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
         observed, rows = inputs
         shares = self._shares(Inputs(observed, np.concatenate((observed.numbers[None], rows))))
         if shares is None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from fluxplain.evaluate.attribution import Attribution
 from fluxplain.evaluate.compiled import compiled
-from fluxplain.evaluate.encoding import Floats, Inputs
+from fluxplain.evaluate.encoding import Floats, Inputs, Places
 from fluxplain.evaluate.generic import GenericEvaluator
 from fluxplain.evaluate.table import Table
 
@@ -34,6 +35,28 @@ class FastEvaluator(ABC):
             except Exception:
                 self._forget()
         return self._one_by_one(inputs) if table is None else self._completed(table, inputs)
+
+    def attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
+        """Return the Shapley values of the output on the observation, from the model's structure.
+
+        ``inputs.rows`` are the background, shape (inputs, columns), and ``players`` the player of
+        each column, counted from 0. A column of no player is -1, and has the observation's value in
+        each row. Returns None where the values are not exact, or not finite.
+        """
+        try:
+            found = self._attributed(inputs, players)
+        except MemoryError:
+            raise
+        except Exception:
+            self._forget()
+            return None
+        if found is None or not _are_finite(found.base[None]):
+            return None
+        return found if _are_finite(found.contributions) else None
+
+    def _attributed(self, inputs: Inputs, players: Places) -> Attribution | None:  # noqa: ARG002
+        """Return Shapley values; see :meth:`attributed`. Raises anything if it cannot compute."""
+        return None
 
     @abstractmethod
     def _table(self, inputs: Inputs) -> Table | None:

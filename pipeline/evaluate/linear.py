@@ -25,8 +25,7 @@ class LinearEvaluator(FastEvaluator):
             return None
         return linear_table(self.model, rows, self._weights(observed.features))
 
-    def attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
-        """Return the Shapley values; see :class:`~fluxplain.evaluate.attribution.Attributes`."""
+    def _attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
         (_, features, numbers, _), rows = inputs
         answers = self._table(inputs)
         if answers is None:

@@ -5,6 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from fluxplain.evaluate.attribution import Attribution
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import NUMBERS, Floats, Inputs, Places
 from fluxplain.evaluate.fast import CopyingEvaluator
@@ -24,6 +25,18 @@ class AnswersRows(Protocol):
         ``own`` are the observation's numbers, shape (features,), ``rows`` those of the inputs,
         shape (inputs, features), both with the codes of :meth:`code`. Returns None where the model
         must be asked input by input.
+        """
+        ...
+
+    def attribute_rows(
+        self, features: tuple[str, ...], own: Floats, rows: Floats, players: Places
+    ) -> tuple[list[Any], Floats, Floats] | None:
+        """Return the classes, the mean answer, and interventional Shapley values.
+
+        ``own`` and the background ``rows`` are as for :meth:`answer_rows`; ``players`` has of each
+        feature its player, -1 if it keeps the observation's value. The answer's mean over the rows,
+        shape (classes,), is that on inputs whose players all have a row's values. The values are
+        means over the rows, shape (players, classes). Returns None where they would not be exact.
         """
         ...
 
@@ -53,21 +66,35 @@ class RowsEvaluator(CopyingEvaluator):
         self._codes: Floats = np.zeros((0, 0))  # shape (columns of categories, codes)
 
     def _table(self, inputs: Inputs) -> Table | None:
-        observed, rows = inputs
-        own: Floats | None = observed.numbers
-        if observed.encoding.mark is not NUMBERS or self.model.categorical:
-            own, rows = self._translated(inputs)
-        answers = None if own is None else self.model.answer_rows(observed.features, own, rows)
+        own, rows = self._coded(inputs)
+        features = inputs.observed.features
+        answers = None if own is None else self.model.answer_rows(features, own, rows)
         if answers is None:
             return None
         labels, numbers = answers
         return Table(tuple(map(plain_label, labels)), numbers)
 
-    def _translated(self, inputs: Inputs) -> tuple[Floats | None, Floats]:
-        """Return the observation's numbers and the rows, with the model's codes.
+    def _attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
+        own, rows = self._coded(inputs)
+        features = inputs.observed.features
+        found = None if own is None else self.model.attribute_rows(features, own, rows, players)
+        if found is None:
+            return None
+        labels, base, contributions = found
+        return Attribution(tuple(map(plain_label, labels)), base, contributions)
+
+    def _coded(self, inputs: Inputs) -> tuple[Floats | None, Floats]:
+        """Return the observation's numbers and the rows, as the model takes them.
 
         The former are None if a value of a numeric feature is no number.
         """
+        observed, rows = inputs
+        if observed.encoding.mark is not NUMBERS or self.model.categorical:
+            return self._translated(inputs)
+        return observed.numbers, rows
+
+    def _translated(self, inputs: Inputs) -> tuple[Floats | None, Floats]:
+        """Return the observation's numbers and the rows, with the model's codes."""
         observed, rows = inputs
         of = observed.encoding.mark, observed.features, len(self.model.categorical)
         if self._of[0] is not of[0] or self._of[1:] != of[1:]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from river import preprocessing
 
+from fluxplain.evaluate.attribution import Attribution
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Encoding, Floats, Inputs, Observed, Places
 from fluxplain.evaluate.evaluator import Evaluator
@@ -37,9 +38,23 @@ class ScaledEvaluator(FastEvaluator):
         self._encoding = Encoding()  # scaled values are numbers
 
     def _table(self, inputs: Inputs) -> Table | None:
-        observed, rows = inputs
-        if observed.has_categories:
+        if inputs.observed.has_categories:
             return None
+        scaled, lost = self._scaled(inputs)
+        if not lost:
+            return self.evaluator(scaled)
+        without = np.unique(np.concatenate(lost))
+        return None if without[0] == 0 else self._usable(scaled, without - 1)
+
+    def _attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
+        if inputs.observed.has_categories or not isinstance(self.evaluator, FastEvaluator):
+            return None
+        scaled, lost = self._scaled(inputs)
+        return None if lost else self.evaluator.attributed(scaled, players)
+
+    def _scaled(self, inputs: Inputs) -> tuple[Inputs, list[Places]]:
+        """Return the scaled inputs, and which were lost: 0 is the observation, then the rows."""
+        observed, rows = inputs
         features = observed.features
         numbers = np.concatenate((observed.numbers[None, :], rows))
         lost: list[Places] = []
@@ -51,11 +66,7 @@ class ScaledEvaluator(FastEvaluator):
                 if not _scale(numbers, given):
                     lost.append(np.flatnonzero(~np.isfinite(numbers).all(axis=1)))
         x = dict(zip(features, numbers[0].tolist(), strict=True))
-        scaled = Inputs(Observed(x, features, numbers[0], self._encoding), numbers[1:])
-        if not lost:
-            return self.evaluator(scaled)
-        without = np.unique(np.concatenate(lost))
-        return None if without[0] == 0 else self._usable(scaled, without - 1)
+        return Inputs(Observed(x, features, numbers[0], self._encoding), numbers[1:]), lost
 
     def _usable(self, scaled: Inputs, without: Places) -> Table:
         """Return the outputs on the rows; NaN on those ``without`` numbers."""

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fluxplain.evaluate import Evaluator, Inputs, Observed, Table
-from fluxplain.evaluate.attribution import Attributes, set_sizes, set_weights, shapley_values
+from fluxplain.evaluate.attribution import set_sizes, set_weights, shapley_values
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.table import Labels, aligned
@@ -132,7 +132,7 @@ def contributions(game: Game, effort: Effort, rng: random.Random) -> Contributio
 
 def _from_structure(game: Game) -> Contributions | None:
     """Return exact values, if the evaluator knows them."""
-    if not isinstance(game.evaluator, Attributes):
+    if not isinstance(game.evaluator, FastEvaluator):
         return None
     player_of = np.full(len(game.observed.features), -1)
     player_of[game.columns] = np.repeat(np.arange(len(game.players)), np.diff(game.players.starts))

@@ -10,6 +10,7 @@ from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest.adaptive_objects import AdaptiveReader, AdaptiveWriter
 from fluxplain.forest.adaptive_tree import AdaptiveTree, Loops, Visited
+from fluxplain.forest.attribute import attribute_adaptive
 from fluxplain.forest.combine import answer_adaptive, predict_adaptive
 from fluxplain.forest.compiled_model import check
 from fluxplain.forest.grow import try_split
@@ -17,6 +18,7 @@ from fluxplain.forest.learn_adaptive import error_of, learn_path, visit
 from fluxplain.forest.names import Layout, UnsupportedError
 from fluxplain.forest.observe import Given
 from fluxplain.forest.sets import copy_of
+from fluxplain.forest.splits import Game
 from fluxplain.forest.state import Integers
 from fluxplain.forest.tree_classifier import HoeffdingTreeClassifier
 
@@ -53,6 +55,11 @@ class HoeffdingAdaptiveTreeClassifier(
         order = self._class_order()
         shares, status = answer_adaptive(self._arrays.pointer, rows, own, layout.columns, order)
         return status, order.tolist(), shares
+
+    def _attributed(self, game: Game) -> tuple[list[int], Floats] | None:
+        order = self._class_order()
+        shares, is_exact = attribute_adaptive(self._arrays.pointer, game, order)
+        return (order.tolist(), shares) if is_exact else None
 
     def _class_order(self) -> Integers:
         """Return the classes in the order of River's set, in which it adds their shares."""

@@ -14,6 +14,7 @@ from fluxplain.forest.forms import REGRESSION
 from fluxplain.forest.learn import DONE
 from fluxplain.forest.names import NUMBERS, Layout, UnsupportedError
 from fluxplain.forest.observe import Given
+from fluxplain.forest.regression.attribute import attribute_adaptive
 from fluxplain.forest.regression.grow_branches import try_split
 from fluxplain.forest.regression.regress_adaptive import (
     answer_adaptive,
@@ -23,6 +24,7 @@ from fluxplain.forest.regression.regress_adaptive import (
     visit,
 )
 from fluxplain.forest.regression.regression_arrays import RegressionArrays
+from fluxplain.forest.splits import Game
 
 _PREDICT = Direct(predict_adaptive)
 
@@ -76,6 +78,10 @@ class HoeffdingAdaptiveTreeRegressor(AdaptiveTree, tree.HoeffdingAdaptiveTreeReg
     def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
         given = answer_adaptive(self._arrays.pointer, rows, own, layout.columns, layout.features)
         return DONE, [0], given[:, None]
+
+    def _attributed(self, game: Game) -> tuple[list[int], Floats] | None:
+        numbers, is_exact = attribute_adaptive(self._arrays.pointer, game)
+        return ([0], numbers) if is_exact else None
 
     def _start(self) -> None:
         for name in ("drift_window_threshold", "switch_significance"):

@@ -15,6 +15,8 @@ from fluxplain.forest.learn import DONE
 from fluxplain.forest.names import Layout
 from fluxplain.forest.regression import regress
 from fluxplain.forest.regression.answer import answer_trees
+from fluxplain.forest.regression.attribute import attribute_trees
+from fluxplain.forest.splits import Game
 from fluxplain.forest.state import Integers
 
 _LEARN, _PREDICT = Direct(regress.learn_forest), Direct(regress.predict_trees)
@@ -97,15 +99,32 @@ class ARFRegressor(CompiledForest, forest.ARFRegressor):
         )
         return DONE, [0], self._combined(given)[:, None]
 
+    def _attributed(self, game: Game) -> tuple[list[int], Floats] | None:
+        if self.aggregation_method == self._MEDIAN:
+            return None
+        votes = self._vote_weights()
+        weights = (np.ones(self.n_models) if votes is None else votes) / self.n_models
+        numbers, is_exact = attribute_trees(self._arrays.pointer, self._mains, weights, game)
+        return ([0], numbers) if is_exact else None
+
     def _combined(self, given: Floats) -> Floats:
         """Return the forest's predictions from those of its trees, shape (rows, trees)."""
-        is_median = self.aggregation_method == self._MEDIAN
-        if not self.disable_weighted_vote and not is_median:
-            errors, total = [metric.get() for metric in self._metrics], 0.0
-            for error in errors:  # as River adds them, which is not what sum does
-                total += error
-            if total != 0:
-                weights = total - np.array(errors)
-                weights /= weights.sum()
-                given = given * weights
-        return np.median(given, axis=1) if is_median else given.mean(axis=1)
+        if self.aggregation_method == self._MEDIAN:
+            return np.median(given, axis=1)
+        weights = self._vote_weights()
+        given = given if weights is None else given * weights
+        combined: Floats = given.mean(axis=1)
+        return combined
+
+    def _vote_weights(self) -> Floats | None:
+        """Return the weight of each tree's prediction before the mean; None if all are equal."""
+        if self.disable_weighted_vote:
+            return None
+        errors, total = [metric.get() for metric in self._metrics], 0.0
+        for error in errors:  # as River adds them, which is not what sum does
+            total += error
+        if total == 0:
+            return None
+        weights: Floats = total - np.array(errors)
+        weights /= weights.sum()
+        return weights

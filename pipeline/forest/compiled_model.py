@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from copy import deepcopy
 from functools import cache
 from inspect import signature
+from itertools import compress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest import learn
 from fluxplain.forest.names import Layout, UnsupportedError
+from fluxplain.forest.splits import NOBODY, Game
+from fluxplain.forest.state import Integers
 from fluxplain.forest.summing import ADDED_TYPES
 from fluxplain.forest.tree_arrays import TreeArrays
 
@@ -73,14 +76,11 @@ class CompiledModel:
         self, features: tuple[Any, ...], own: Floats, rows: Floats
     ) -> tuple[list[Any], Floats] | None:
         """Return the classes and their probabilities; see :class:`AnswersRows`."""
-        names = None if self._made is None else self._made.names
-        layout = None if names is None else names.known_layout(features)
-        if layout is None and names is not None and self._arrays.leaves_out_unknown:
-            known = [name in names.features for name in features]
-            layout = names.known_layout(tuple(name for name in features if name in names.features))
-            own, rows = own[known], np.ascontiguousarray(rows[:, known])
+        layout, known = self._known(features)
         if layout is None:
             return None
+        if known is not None:
+            own, rows = own[known], np.ascontiguousarray(rows[:, known])
         try:
             status, classes, numbers = self._answers(layout, own, rows)
         except UnsupportedError:
@@ -88,6 +88,48 @@ class CompiledModel:
         if status != learn.DONE:
             return None
         return [self._arrays.labels[c] for c in classes], numbers
+
+    def attribute_rows(
+        self, features: tuple[Any, ...], own: Floats, rows: Floats, players: Integers
+    ) -> tuple[list[Any], Floats, Floats] | None:
+        """Return the classes, the mean answer, and Shapley values; see :class:`AnswersRows`."""
+        layout, known = self._known(features)
+        if layout is None or len(rows) == 0:
+            return None
+        n_players = int(players.max(initial=NOBODY)) + 1
+        if known is not None:
+            own, rows, players = own[known], rows[:, known], players[known]
+        values = np.ascontiguousarray(rows.T)
+        try:
+            found = self._attributed(Game(own, values, layout.columns, players, n_players))
+        except UnsupportedError:
+            return None
+        if found is None:
+            return None
+        classes, numbers = found
+        return [self._arrays.labels[c] for c in classes], numbers[-1], numbers[:-1]
+
+    def _known(self, features: tuple[Any, ...]) -> tuple[Layout | None, list[bool] | None]:
+        """Return the places of the features that trees may test, None if the model must be asked.
+
+        Also returns which they are, None for all.
+        """
+        if self._made is None:
+            return None, None
+        names = self._made.names
+        layout = names.known_layout(features)
+        if layout is not None or not self._made.leaves_out_unknown:
+            return layout, None
+        known = [name in names.features for name in features]
+        return names.known_layout(tuple(compress(features, known))), known
+
+    def _attributed(self, game: Game) -> tuple[list[int], Floats] | None:  # noqa: ARG002
+        """Return the classes, and what players get of their probabilities.
+
+        The latter has the shape (players + 1, classes); its last row is the mean on the rows.
+        Returns None if the model is not a sum of trees with constant leaves.
+        """
+        return None
 
     def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
         """Return DONE or OVERFLOW, the classes, and their probabilities on the rows."""

@@ -10,10 +10,12 @@ from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest import learn
 from fluxplain.forest.ask import answer_alone
+from fluxplain.forest.attribute import attribute_alone
 from fluxplain.forest.compiled_model import check
 from fluxplain.forest.compiled_tree import CompiledTree, Learned
 from fluxplain.forest.forms import CLASSIFICATION
 from fluxplain.forest.names import Layout
+from fluxplain.forest.splits import Game
 
 _LEARN, _PREDICT = Direct(learn.learn_tree), Direct(learn.predict_tree)
 
@@ -62,3 +64,9 @@ class HoeffdingTreeClassifier(CompiledTree, tree.HoeffdingTreeClassifier):
             np.array(classes, np.int64),
         )
         return status, classes, shares
+
+    def _attributed(self, game: Game) -> tuple[list[int], Floats] | None:
+        classes = self._arrays.classes_of(0)
+        order = np.array(classes, np.int64)
+        shares, is_exact = attribute_alone(self._arrays.pointer, 0, game, order)
+        return (classes, shares) if is_exact else None

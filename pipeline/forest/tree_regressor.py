@@ -15,6 +15,8 @@ from fluxplain.forest.learn import DONE
 from fluxplain.forest.names import Layout
 from fluxplain.forest.regression import regress
 from fluxplain.forest.regression.answer import answer_trees
+from fluxplain.forest.regression.attribute import attribute_trees
+from fluxplain.forest.splits import Game
 
 _LEARN, _PREDICT = Direct(regress.learn_tree), Direct(regress.predict_tree)
 
@@ -51,3 +53,8 @@ class HoeffdingTreeRegressor(CompiledTree, tree.HoeffdingTreeRegressor):
         trees, pointer = np.zeros(1, np.int64), self._arrays.pointer
         given = answer_trees(pointer, trees, rows, own, layout.columns, layout.features)
         return DONE, [0], given
+
+    def _attributed(self, game: Game) -> tuple[list[int], Floats] | None:
+        tree, weight = np.zeros(1, np.int64), np.ones(1)
+        numbers, is_exact = attribute_trees(self._arrays.pointer, tree, weight, game)
+        return ([0], numbers) if is_exact else None

@@ -8,8 +8,10 @@ from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest import learn
 from fluxplain.forest.ask import answer_forest
+from fluxplain.forest.attribute import attribute_forest
 from fluxplain.forest.compiled_model import CompiledModel, check
 from fluxplain.forest.names import Layout
+from fluxplain.forest.splits import Game
 from fluxplain.forest.state import Integers
 
 _VOTE = Direct(learn.vote_forest)
@@ -41,3 +43,10 @@ class Voting(CompiledModel):
             *(layout.columns, order),
         )
         return status, order[: shares.shape[1]].tolist(), shares
+
+    def _attributed(self, game: Game) -> tuple[list[int], Floats] | None:
+        order = np.zeros(self._arrays.size.classes, np.int64)
+        shares, is_exact = attribute_forest(
+            self._arrays.pointer, self._mains, self._weights(), game, order
+        )
+        return (order[: shares.shape[1]].tolist(), shares) if is_exact else None

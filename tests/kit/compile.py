@@ -3,13 +3,17 @@
 import random
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from river import ensemble, forest, tree
 
 from fluxplain import IncrementalPDP, IncrementalPFI, IncrementalReasons, IncrementalSAGE
 from fluxplain.drift.glr import GLR
+from fluxplain.evaluate import Encoding, Inputs, evaluator_for
+from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.explain import explain_together
 from fluxplain.forest import as_arrays
 from tests.kit.kernels import forget_stale_kernels
@@ -43,12 +47,14 @@ def classify() -> None:
     GLR()
     for model in (CLASSIFIERS[0].clone(), *map(as_arrays, CLASSIFIERS)):
         explain(model, "cross_entropy", records("uvw"))
+        attribute(model, records("uvw"))
 
 
 def regress() -> None:
     """Explain the regressors."""
     for model in (REGRESSORS[0].clone(), *map(as_arrays, REGRESSORS)):
         explain(model, "squared_error", records(""))
+        attribute(model, records(""))
 
 
 def records(shops: str) -> Iterator[Record]:
@@ -73,6 +79,15 @@ def explain(model: Any, loss: str, stream: Iterator[Record]) -> None:
         explain_together(explainers, x, y)
         reasons.explain_one(x)
         model.learn_one(x, y)
+
+
+def attribute(model: Any, stream: Iterator[Record]) -> None:
+    """Ask for Shapley values; leaves that are not constant have none, but are compiled."""
+    (x, _), *others = islice(stream, 20)
+    inputs = Inputs.replacing(Encoding().observe(x), [z for z, _ in others])
+    evaluator = evaluator_for(model)
+    if isinstance(evaluator, FastEvaluator):
+        evaluator.attributed(inputs, np.arange(len(x)))
 
 
 if __name__ == "__main__":
