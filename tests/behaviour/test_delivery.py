@@ -27,15 +27,13 @@ from tests.kit.waiting import wait_until
 pytestmark = pytest.mark.kafka
 
 
-@pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
-def test_observations_may_be_compressed_in_any_way(
-    start: Start, compression: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = observations(100)
+def test_observations_may_be_compressed_in_any_way(start: Start) -> None:
+    values = observations(160)
     with start() as pipeline:
-        # the topic's own compression: what producers use who know nothing of this pipeline
-        set_topic(pipeline.config, "features", "compression.type", compression)
-        pipeline.feed(values)
+        for i, compression in enumerate(("gzip", "snappy", "lz4", "zstd")):
+            # the topic's own compression: what producers use who know nothing of this pipeline
+            set_topic(pipeline.config, "features", "compression.type", compression)
+            pipeline.process(values[40 * i : 40 * (i + 1)])
         pipeline.finish(values)
 
 

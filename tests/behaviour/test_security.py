@@ -1,14 +1,15 @@
 """A real broker with passwords and TLS: the pipeline runs, and what is refused is told clearly."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from deploy.kafka import Cluster
-from fluxplain.cli.supervisor import WorkerRefusedError
+from fluxplain.cli.supervisor import ROLES, WorkerRefusedError
 from fluxplain.config import load_config
+from fluxplain.config.replica import Role
 from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference
 from tests.kit.kafka_topics import set_password
 from tests.kit.settings import SETTINGS, Configure, topics, write_config
@@ -17,6 +18,7 @@ from tests.kit.streams import observations
 pytestmark = pytest.mark.kafka
 
 PASSWORD = "FLUXPLAIN_KAFKA__PASSWORD"
+MECHANISM = "FLUXPLAIN_KAFKA__SASL_MECHANISM"
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +62,15 @@ def password(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
     return cluster.password
 
 
-def publishes_what_the_reference_does(config_path: Path, folder: Path, secret: str) -> None:
+def publishes_what_the_reference_does(
+    config_path: Path,
+    folder: Path,
+    secret: str,
+    environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
+) -> None:
     values = observations(200)
     servers = load_config(config_path).kafka.bootstrap_servers
-    with KafkaPipeline(config_path, servers, folder) as pipeline:
+    with KafkaPipeline(config_path, servers, folder, environment_of=environment_of) as pipeline:
         pipeline.feed(values)
         pipeline.finish(values)
     assert set(pipeline.workers.exit_statuses.values()) == {0}
@@ -72,11 +79,17 @@ def publishes_what_the_reference_does(config_path: Path, folder: Path, secret: s
     assert secret not in log
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_the_pipeline_runs_over_sasl_ssl(
-    configure: Configure, tmp_path: Path, password: str, mechanism: str
+    configure: Configure, tmp_path: Path, password: str
 ) -> None:
-    publishes_what_the_reference_does(configure(sasl_mechanism=mechanism), tmp_path, password)
+    """Each role with another mechanism: each has a consumer and producers of both libraries."""
+    mechanisms = dict(zip(ROLES, ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), strict=True))
+    publishes_what_the_reference_does(
+        configure(),
+        tmp_path,
+        password,
+        lambda name: {MECHANISM: mechanisms[cast(Role, name.partition("-")[0])]},
+    )
 
 
 def test_the_pipeline_runs_with_a_client_certificate(
