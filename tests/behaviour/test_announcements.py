@@ -18,7 +18,7 @@ import pytest
 from river.tree import HoeffdingTreeClassifier
 
 from fluxplain.models.model_store import ModelFolder
-from tests.kit.kafka_pipeline import JOINED, KafkaPipeline, Start, StartFaulty
+from tests.kit.kafka_pipeline import JOINED, KafkaPipeline, Start, StartFaulty, fluxplain
 from tests.kit.settings import SETTINGS, Configure
 from tests.kit.streams import observations
 from tests.kit.workers import ask, wait_for
@@ -278,14 +278,14 @@ def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: Model
 
 @pytest.mark.embedded
 def test_the_command_withdraws_what_is_not_in_use(
-    start: Start, tmp_path: Path, models: ModelFolder
+    start: Start, config_path: Path, tmp_path: Path, models: ModelFolder
 ) -> None:
     file = tmp_path / "new.pickle"
     file.write_bytes(DATA)
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
         command = partial(pipeline.run, "model")
-        told = command("withdraw", "v2")
+        told = fluxplain(config_path, "model", "withdraw", "v2", **pipeline.environment)
         assert (told.returncode, told.stderr) == (0, "")
         assert "v2: withdrawn in 4 partitions of " in told.stdout
         finish(pipeline, LEFT)

@@ -18,7 +18,7 @@ from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore, partition_of
 from fluxplain.kafka.client import client_settings, partitions_of
 from fluxplain.kafka.faust.peek import read_on
 from fluxplain.stages import DriftStage
-from tests.kit.kafka_pipeline import fluxplain
+from tests.kit.in_process import run_with
 from tests.kit.kafka_topics import set_topic
 from tests.kit.sealed import Large
 from tests.kit.settings import SETTINGS, topic_store
@@ -105,12 +105,12 @@ def test_what_a_refusal_tells_to_do_helps(config: Config, config_path: Path) -> 
         store(config).load(slot)
     [command] = re.findall("`fluxplain (.*?)`", str(refusal.value))
     broker = {"FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": config.kafka.bootstrap_servers}
-    result = fluxplain(config_path, *command.split(), "--yes", **broker)
+    result = run_with(config_path, *command.split(), "--yes", **broker)
     assert result.returncode == 0, result.stderr
     assert f"{slot}: removed" in result.stdout
     assert store(config).load(slot) is None
     # and their topic is described with the others
-    result = fluxplain(config_path, "topics", "describe", **broker)
+    result = run_with(config_path, "topics", "describe", **broker)
     assert result.returncode == 0, result.stderr
     assert config.topic("checkpoints") in result.stdout
     assert config.topic("features") in result.stdout

@@ -20,6 +20,7 @@ from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.writers import WRITER, Writer
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.schemas import FIRST_INCARNATION, Evaluation
+from tests.kit.in_process import run_with
 from tests.kit.kafka_pipeline import (
     KafkaPipeline,
     Start,
@@ -62,7 +63,7 @@ def test_settings_that_are_replaced_begin_another_incarnation(
     values = observations(150)
     with start() as pipeline:
         pipeline.process(values[:100])
-        command = partial(fluxplain, other_path, "settings", **pipeline.environment)
+        command = partial(run_with, other_path, "settings", **pipeline.environment)
         shown = command("show")
         assert "differs: seed" in shown.stdout
         replaced = command("replace", "--yes")

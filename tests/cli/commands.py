@@ -1,17 +1,13 @@
 """Runs commands of fluxplain as people do, in a folder with settings."""
 
-import io
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-import pytest
-
-from fluxplain.cli.main import main
 from fluxplain.schemas import OUTPUTS
+from tests.kit.in_process import Ended, run
 from tests.kit.kafka_pipeline import Published, identity
 from tests.kit.preloaded import bare_path
 
@@ -20,27 +16,6 @@ SOURCE = "river:Agrawal?classification_function=1"
 SERVERS = "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS"
 NOWHERE = {SERVERS: "127.0.0.1:1"}
 NO_BROKER = "no broker answers at 127.0.0.1:1"
-
-Ended = subprocess.CompletedProcess[str]
-
-
-def run(folder: Path, *arguments: object, **environment: str) -> Ended:
-    """Run a command that ends, in this process: libraries are loaded already."""
-    out, error = io.StringIO(), io.StringIO()
-    argv, known = ["fluxplain", *map(str, arguments)], set(sys.modules)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(sys, "argv", argv)
-        patch.setattr(sys, "path", [*sys.path])  # the model's folder is added
-        patch.setattr(sys, "stdin", io.StringIO())
-        for name, value in {"COLUMNS": "200", **environment}.items():
-            patch.setenv(name, value)
-        with redirect_stdout(out), redirect_stderr(error), pytest.raises(SystemExit) as end:
-            main()
-    for name in sys.modules.keys() - known:
-        if folder.resolve() in Path(getattr(sys.modules[name], "__file__", None) or "/").parents:
-            del sys.modules[name]  # another test has a module of this name in its own folder
-    return Ended(argv, int(end.value.code or 0), out.getvalue(), error.getvalue())
 
 
 def start(

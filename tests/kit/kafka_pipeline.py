@@ -27,6 +27,7 @@ from fluxplain.local import LocalPipeline
 from fluxplain.schemas import OUTPUTS
 from fluxplain.stages import Message
 from tests.kit.comparison import compare
+from tests.kit.in_process import Ended, run_with
 from tests.kit.preloaded import Forked
 from tests.kit.waiting import wait_until
 from tests.kit.workers import Workers
@@ -234,9 +235,9 @@ class KafkaPipeline:
             producer.send(self.config.topic(topic), value, partition=partition)
         producer.flush()
 
-    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *words: str) -> Ended:
         """Run a command with the settings and the environment of the workers."""
-        return fluxplain(self._config_path, *words, **self.environment)
+        return run_with(self._config_path, *words, **self.environment)
 
     def records(self, topic: str) -> list[dict[str, Any]]:
         """Return what was published in a topic, in the order of the observations."""
