@@ -9,7 +9,7 @@ from fluxplain.forest.bayes import is_bayes, majority
 from fluxplain.forest.combine import divide_by_sum
 from fluxplain.forest.learn import class_order
 from fluxplain.forest.mixtures import parts_of
-from fluxplain.forest.splits import Game, empty_splits
+from fluxplain.forest.splits import Game, empty_table
 from fluxplain.forest.state import ERROR, Flags, Integers, State
 from fluxplain.forest.summing import mixed_total_at
 from fluxplain.forest.weighing import weigh
@@ -27,9 +27,8 @@ def add_parts(parts: Floats, predictions: Floats, weight: float, found: Floats) 
     for leaf in range(parts.shape[0]):
         for player in range(parts.shape[1]):
             part = parts[leaf, player] * weight
-            if part != 0.0:
-                for label in range(found.shape[1]):
-                    found[player, label] += part * predictions[leaf, label]
+            for label in range(found.shape[1]):
+                found[player, label] += part * predictions[leaf, label]
 
 
 @borrowing
@@ -94,8 +93,8 @@ def attribute_alone(state: State, tree: int, game: Game, order: Integers) -> tup
     The shape is (players + 1, classes); the last row is the mean on the rows.
     """
     found = np.zeros((game.n_players + 1, state.nodes.weight.shape[1]))
-    splits = empty_splits(len(state.nodes.kind), game.values.shape[1])
-    leaves, parts = parts_of(state, tree, game, splits)
+    table = empty_table(state, game)
+    leaves, parts = parts_of(state, tree, game, table)
     shares = np.zeros((len(leaves), found.shape[1]))
     if not fill_majorities(state, leaves, shares):
         return found, False
@@ -114,9 +113,9 @@ def attribute_forest(
     """
     n, together = class_order(state, mains, order), 0.0
     found = np.zeros((game.n_players + 1, len(order)))
-    splits = empty_splits(len(state.nodes.kind), game.values.shape[1])
+    table = empty_table(state, game)
     for i in range(len(mains)):
-        leaves, parts = parts_of(state, mains[i], game, splits)
+        leaves, parts = parts_of(state, mains[i], game, table)
         shares = np.zeros((len(leaves), len(order)))
         if not fill_majorities(state, leaves, shares):
             return found, False
@@ -138,8 +137,8 @@ def attribute_adaptive(state: State, game: Game, order: Integers) -> tuple[Float
     found = np.zeros((game.n_players + 1, state.nodes.weight.shape[1]))
     if np.any(state.adaptive.alternate >= 0):
         return found, False
-    splits = empty_splits(len(state.nodes.kind), game.values.shape[1])
-    leaves, parts = parts_of(state, 0, game, splits)
+    table = empty_table(state, game)
+    leaves, parts = parts_of(state, 0, game, table)
     shares = np.zeros((len(leaves), found.shape[1]))
     if not fill_majorities(state, leaves, shares):
         return found, False

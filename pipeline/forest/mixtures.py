@@ -15,14 +15,26 @@ import numpy as np
 
 from fluxplain.evaluate.compiled import borrowing, compiled, inlined
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.forest.splits import NONE, WORD, Game, Splits, split_tree
-from fluxplain.forest.state import LEAF, Integers, Kinds, State
+from fluxplain.forest.splits import (
+    COMING,
+    LEAF_PLACE,
+    NODE,
+    NONE,
+    OTHERS,
+    OWN,
+    PLAYER,
+    WORD,
+    Game,
+    split_tree,
+    words_of,
+)
+from fluxplain.forest.state import Integers, State
 from fluxplain.forest.walk import ways_of
 
-NODE, DECIDED, OWN, PLAYER, SIDE, BITS = range(6)
-"""What is kept of mixtures with the same way: the node that they have reached; how many players
-are decided, and how many of them have the observation's values; who was decided last, and how; and
-the bits of their rows."""
+PLACE, DECIDED, MINE_N, LAST, SIDE, BITS = range(6)
+"""What is kept of mixtures with the same way: the place of the node that they have reached; how
+many players are decided, and how many of them have the observation's values; who was decided last,
+and how; and the bits of their rows."""
 
 OPEN, THEIRS, MINE = range(3)
 """Whose values a player has: not decided, the row's, or the observation's."""
@@ -56,65 +68,62 @@ def count_bits(number: int) -> int:
 @inlined
 def decide(of: Walk, top: int, n: int) -> int:
     """Take back decisions of mixtures that were on top before; return how many hold now."""
-    stack, wanted = of.stack, of.stack[top, DECIDED]
-    while n > max(wanted - 1, 0):
+    wanted, last = of.stack[top, DECIDED], of.stack[top, LAST]
+    while n > 0 and n >= wanted:
         n -= 1
         of.side[of.decided[n]] = OPEN
     if wanted > 0:
-        of.decided[wanted - 1] = stack[top, PLAYER]
-        of.side[stack[top, PLAYER]] = stack[top, SIDE]
-    return int(wanted)
+        of.decided[wanted - 1], of.side[last] = last, of.stack[top, SIDE]
+    return wanted
 
 
 @inlined
-def push(of: Walk, top: int, n: int, node: int, player: int, side: int) -> None:
+def push(of: Walk, top: int, n: int, place: int, player: int, side: int) -> None:
     """Put mixtures at ``n`` that go on to a node, where the player was decided if it was open."""
-    stack, own, decided = of.stack, of.stack[top, OWN], of.stack[top, DECIDED]
-    stack[n, NODE], of.share[n] = node, of.share[top]
-    stack[n, PLAYER], stack[n, SIDE] = stack[top, PLAYER], stack[top, SIDE]
+    stack, mine, decided = of.stack, of.stack[top, MINE_N], of.stack[top, DECIDED]
+    stack[n, PLACE], of.share[n] = place, of.share[top]
+    stack[n, LAST], stack[n, SIDE] = stack[top, LAST], stack[top, SIDE]
     if of.side[player] == OPEN:
         decided += 1
-        own += side == MINE
-        stack[n, PLAYER], stack[n, SIDE] = player, side
-        of.share[n] *= (own if side == MINE else decided - own) / decided
-    stack[n, DECIDED], stack[n, OWN] = decided, own
+        mine += 1 if side == MINE else 0
+        stack[n, LAST], stack[n, SIDE] = player, side
+        of.share[n] *= (mine if side == MINE else decided - mine) / decided
+    stack[n, DECIDED], stack[n, MINE_N] = decided, mine
 
 
-@borrowing
-def leave(stack: Integers, top: int, n: int, coming: Integers, stays: bool) -> bool:
-    """Give those on top that a branch sends to a node, or all but those, to the mixtures at ``n``.
+@inlined
+def take(stack: Integers, top: int, n: int, table: Integers, place: int, stays: bool) -> bool:
+    """Give those on top that a branch sends to a place, or all but those, to the mixtures at ``n``.
 
     Returns whether there are any.
     """
     some = 0
-    for word in range(len(coming)):
-        bits = stack[top, BITS + word]
-        bits &= ~coming[word] if stays else coming[word]
+    for word in range(stack.shape[1] - BITS):
+        coming = table[place, COMING + word]
+        bits = stack[top, BITS + word] & (~coming if stays else coming)
         stack[n, BITS + word] = bits
         some |= bits
     return some != 0
 
 
 @inlined
-def part_ways(of: Walk, top: int, node: int, splits: Splits) -> int:
+def part_ways(of: Walk, top: int, table: Integers, place: int) -> int:
     """Let mixtures on top part at a branch; return how many entries the stack has then.
 
     Rows that go where the observation goes stay on top, and their player open.
     """
-    n, own, player = top + 1, splits.own[node], splits.player[node]
+    n, own, player, part = top + 1, table[place, OWN], table[place, PLAYER], True
     if of.side[player] == OPEN:
-        if not leave(of.stack, top, n, splits.coming[own], True):
-            of.stack[top, NODE] = own
-            return n
-        push(of, top, n, own, player, MINE)
-        n += 1
-    other = splits.other[node]
-    while other >= 0:
-        if leave(of.stack, top, n, splits.coming[other], False):
+        part = take(of.stack, top, n, table, own, True)
+        if part:
+            push(of, top, n, own, player, MINE)
+            n += 1
+    for other in range(own + 1, own + 1 + table[place, OTHERS] if part else 0):
+        if take(of.stack, top, n, table, other, False):
             push(of, top, n, other, player, THEIRS)
             n += 1
-        other = splits.following[other]
-    of.stack[top, NODE] = own if leave(of.stack, top, top, splits.coming[own], False) else NONE
+    some = take(of.stack, top, top, table, own, False) if part else True
+    of.stack[top, PLACE] = own if some else NONE
     return n
 
 
@@ -122,20 +131,20 @@ def part_ways(of: Walk, top: int, node: int, splits: Splits) -> int:
 def credit(of: Walk, top: int, parts: Floats) -> None:
     """Add the parts of a leaf's prediction that its players get for the mixtures on top."""
     rows = 0
-    for bits in of.stack[top, BITS:]:
-        rows += count_bits(bits)
-    n, own, share = of.stack[top, DECIDED], of.stack[top, OWN], rows * of.share[top]
-    if own == 0:
+    for word in range(BITS, of.stack.shape[1]):
+        rows += count_bits(of.stack[top, word])
+    n, mine, share = of.stack[top, DECIDED], of.stack[top, MINE_N], rows * of.share[top]
+    if mine == 0:
         parts[-1] += rows
-    gain = share / own if own > 0 else 0.0
-    loss = share / (n - own) if n > own else 0.0
+    gain = share / mine if mine > 0 else 0.0
+    loss = share / (n - mine) if n > mine else 0.0
     for k in range(n):
         player = of.decided[k]
         parts[player] += gain if of.side[player] == MINE else -loss
 
 
 @borrowing
-def follow(kind: Kinds, splits: Splits, of: Walk, leaves: Integers, parts: Floats) -> int:
+def follow(table: Integers, of: Walk, leaves: Integers, parts: Floats) -> int:
     """Fill in the leaves that mixtures reach, and their parts; return how many they are.
 
     All mixtures are on the stack, at the root. See :func:`parts_of`.
@@ -143,51 +152,52 @@ def follow(kind: Kinds, splits: Splits, of: Walk, leaves: Integers, parts: Float
     stack, n, decided, n_leaves = of.stack, 1, 0, 0
     while n > 0:
         top = n - 1
-        node = stack[top, NODE]
-        if node == NONE:
+        place = stack[top, PLACE]
+        if place == NONE:
             n = top
             continue
         decided = decide(of, top, decided)
-        while kind[node] != LEAF and (
-            splits.other[node] == NONE or of.side[splits.player[node]] == MINE
+        while table[place, OWN] != NONE and (
+            table[place, OTHERS] == 0 or of.side[table[place, PLAYER]] == MINE
         ):
-            node = splits.own[node]
-        if kind[node] != LEAF:
-            n = part_ways(of, top, node, splits)
+            place = table[place, OWN]
+        if table[place, OWN] != NONE:
+            n = part_ways(of, top, table, place)
             continue
-        if splits.place[node] == NONE:
-            leaves[n_leaves], splits.place[node] = node, n_leaves
+        if table[place, LEAF_PLACE] == NONE:
+            leaves[n_leaves], table[place, LEAF_PLACE] = table[place, NODE], n_leaves
+            parts[n_leaves] = 0.0
             n_leaves += 1
-        credit(of, top, parts[splits.place[node]])
+        credit(of, top, parts[table[place, LEAF_PLACE]])
         n = top
     return n_leaves
 
 
 @compiled
-def start(root: int, game: Game, nodes: int) -> Walk:
-    """Return all mixtures at the root of a tree with some ``nodes``."""
+def start(game: Game, nodes: int) -> Walk:
+    """Return all mixtures at the root of a tree of which they may reach some ``nodes``."""
     n_rows, n_players = game.values.shape[1], game.n_players
-    words = (n_rows + WORD - 1) // WORD
+    words = words_of(n_rows)
     # an entry for each node beside a way, and one for each on it
     stack, share = np.empty((2 * nodes, BITS + words), np.int64), np.empty(2 * nodes)
     stack[0, :BITS], share[0] = 0, 1.0
-    stack[0, NODE] = root
     for word in range(words):
         stack[0, BITS + word] = (1 << min(WORD, n_rows - word * WORD)) - 1
     return Walk(stack, share, np.empty(n_players, np.int64), np.full(n_players, OPEN))
 
 
 @compiled
-def parts_of(state: State, tree: int, game: Game, splits: Splits) -> tuple[Integers, Floats]:
+def parts_of(state: State, tree: int, game: Game, table: Integers) -> tuple[Integers, Floats]:
     """Return the leaves that mixtures reach, and how much of each one's prediction players get.
 
     The latter has the shape (leaves, players + 1) and is summed over all rows. The last column is
     for no player: in how many rows the leaf predicts if all players have the row's values.
+    ``table`` is room for what is found of the tree.
     """
     root = state.trees.root[tree]
     if root < 0:
         return np.empty(0, np.int64), np.empty((0, game.n_players + 1))
-    nodes = split_tree(state, ways_of(state), root, game, splits)
-    leaves, parts = np.empty(nodes, np.int64), np.zeros((nodes, game.n_players + 1))
-    n = follow(state.nodes.kind, splits, start(root, game, nodes), leaves, parts)
+    nodes = split_tree(state, ways_of(state), root, game, table)
+    leaves, parts = np.empty(nodes, np.int64), np.empty((nodes, game.n_players + 1))
+    n = follow(table, start(game, nodes), leaves, parts)
     return leaves[:n], parts[:n]

@@ -16,7 +16,13 @@ NOBODY = -1
 """The player of a column that keeps the observation's value."""
 
 NONE = -1
-"""Instead of a node, behind the last one of a list."""
+"""Instead of a place or a node where there is none."""
+
+NODE, OWN, OTHERS, PLAYER, LEAF_PLACE, COMING = range(6)
+"""What a table has of each node that a mixture of the observation and a row may reach: its number;
+the place in the table of the node to which it sends the observation; how many other nodes it sends
+rows to, which follow that one; the player that decides between them; the place of a leaf among the
+leaves that a mixture does reach; and the rows that the branch above sends to the node, as bits."""
 
 
 class Game(NamedTuple):
@@ -34,31 +40,16 @@ class Game(NamedTuple):
     n_players: int
 
 
-class Splits(NamedTuple):
-    """Of each node that a mixture may reach: where the observation and the rows go from it.
-
-    A branch sends the observation to ``own``. ``other`` is the first of the other nodes to which it
-    sends rows, ``following`` the next one of each, both NONE if there is none; ``player`` decides
-    between them. ``coming`` are the rows that the branch above sends to a node, as bits, shape
-    (nodes, words). ``place`` of a leaf is that among the leaves that a mixture does reach, NONE of
-    others. ``waiting`` are nodes to look at.
-    """
-
-    own: Integers
-    other: Integers
-    following: Integers
-    player: Integers
-    place: Integers
-    waiting: Integers
-    coming: Integers
+@borrowing
+def words_of(n_rows: int) -> int:
+    """Return how many integers have the bits of the rows."""
+    return (n_rows + WORD - 1) // WORD
 
 
 @compiled
-def empty_splits(nodes: int, rows: int) -> Splits:
-    """Return room for trees whose nodes are below ``nodes``."""
-    lists = np.empty((6, nodes), np.int64)
-    coming = np.empty((nodes, (rows + WORD - 1) // WORD), np.int64)
-    return Splits(lists[0], lists[1], lists[2], lists[3], lists[4], lists[5], coming)
+def empty_table(state: State, game: Game) -> Integers:
+    """Return room for any tree, which costs no time until it is used."""
+    return np.empty((len(state.nodes.kind), COMING + words_of(game.values.shape[1])), np.int64)
 
 
 @borrowing
@@ -93,97 +84,95 @@ def part_by_category(values: Floats, test: float, left: Integers, right: Integer
 
 
 @inlined
-def part_by_edges(of: Ways, node: int, values: Floats, common: int, coming: Integers) -> bool:
-    """Fill in the rows that each edge of a branch gets; those without an edge go to ``common``.
+def part_in_two(of: Ways, node: int, values: Floats, table: Integers, n: int) -> int:
+    """Fill in who goes on from a branch with two ways; return how many other nodes rows go to.
 
-    Returns False if that is NONE, but needed.
+    ``n`` is the place of the observation's node.
     """
-    edge = of.below[node, 0]
-    while edge >= 0:
-        coming[of.target[edge]] = 0
-        edge = of.following[edge]
+    is_left = of.below[node, 0] == table[n, NODE]
+    table[n + 1, NODE] = of.below[node, 1 if is_left else 0]
+    left = table[n if is_left else n + 1, COMING:]
+    right = table[n + 1 if is_left else n, COMING:]
+    if of.kind[node] == NUMERIC:
+        part_by_threshold(values, of.test[node], left, right)
+    else:
+        part_by_category(values, of.test[node], left, right)
+    return 1 if is_any(table[n + 1, COMING:]) else 0
+
+
+@inlined
+def part_by_edges(of: Ways, node: int, values: Floats, common: int, table: Integers, n: int) -> int:
+    """Fill in who goes on from a branch with an edge a category; see :func:`part_in_two`.
+
+    Rows without an edge go to the node ``common``. Returns NONE if there is none, but needed.
+    """
+    end = n + 1
+    for word in range(COMING, table.shape[1]):
+        table[n, word] = 0
     for row in range(len(values)):
         edge = of.below[node, 0]
         while edge >= 0 and of.category[edge] != values[row]:
             edge = of.following[edge]
-        target = of.target[edge] if edge >= 0 else common
-        if target < 0:
-            return False
-        coming[target, row // WORD] |= 1 << row % WORD
-    return True
+        target, place = of.target[edge] if edge >= 0 else common, n
+        if target == NONE:
+            return NONE
+        while place < end and table[place, NODE] != target:
+            place += 1
+        if place == end:
+            for word in range(COMING, table.shape[1]):
+                table[place, word] = 0
+            table[place, NODE], end = target, end + 1
+        table[place, COMING + row // WORD] |= 1 << row % WORD
+    return end - n - 1
 
 
 @inlined
-def link(of: Ways, node: int, splits: Splits) -> None:
-    """Link the nodes to which a branch sends rows, without that of the observation."""
-    by_edges = of.kind[node] == CATEGORIES
-    place = of.below[node, 0] if by_edges else 0
-    while place >= 0 if by_edges else place < 2:
-        below = of.target[place] if by_edges else of.below[node, place]
-        if below != splits.own[node] and is_any(splits.coming[below]):
-            splits.following[below], splits.other[node] = splits.other[node], below
-        place = of.following[place] if by_edges else place + 1
+def split_at(of: Ways, game: Game, table: Integers, place: int, n: int, common: int) -> bool:
+    """Append the nodes below a branch to a table of ``n``.
 
-
-@inlined
-def split_at(of: Ways, node: int, game: Game, splits: Splits, common: int) -> bool:
-    """Fill in where a branch sends the observation and the rows.
-
-    What it has no way for goes to the node ``common``. Returns False if that is NONE, but needed.
+    What the branch has no way for goes to the node ``common``. Returns False if that is NONE, but
+    needed.
     """
+    node, n_others = table[place, NODE], 0
     own = step(of, node, game.x, game.columns)
     own = own if own >= 0 else common
-    if own < 0:
+    if own == NONE:
         return False
-    column, coming = game.columns[of.feature[node]], splits.coming
+    table[n, NODE], column = own, game.columns[of.feature[node]]
     player = game.players[column] if column >= 0 else NOBODY
-    splits.own[node], splits.player[node], splits.other[node] = own, player, NONE
-    if player == NOBODY:
-        return True
-    values, is_done = game.values[column], True
-    if of.kind[node] == CATEGORIES:
-        is_done = part_by_edges(of, node, values, common, coming)
-    else:
-        left, right = coming[of.below[node, 0]], coming[of.below[node, 1]]
-        if of.kind[node] == NUMERIC:
-            part_by_threshold(values, of.test[node], left, right)
-        else:
-            part_by_category(values, of.test[node], left, right)
-    link(of, node, splits)
-    return is_done
+    if player != NOBODY and of.kind[node] == CATEGORIES:
+        n_others = part_by_edges(of, node, game.values[column], common, table, n)
+    elif player != NOBODY:
+        n_others = part_in_two(of, node, game.values[column], table, n)
+    table[place, OWN], table[place, PLAYER], table[place, OTHERS] = n, player, n_others
+    return n_others != NONE
 
 
 @borrowing
-def split_below(of: Ways, game: Game, splits: Splits, n: int, common: int) -> tuple[int, int]:
-    """Fill in ``n`` nodes that wait, and those below, up to one that needs a ``common`` way.
+def split_below(
+    of: Ways, game: Game, table: Integers, place: int, n: int, common: int
+) -> tuple[int, int]:
+    """Fill in a table of ``n`` nodes from a place on, up to a branch that needs a common way.
 
-    ``common`` is that of the last one that waits. Returns how many wait then, and how many are
-    filled in.
+    ``common`` is that of the first branch. Returns the place, and how many nodes the table has.
     """
-    waiting, filled = splits.waiting, 0
-    while n > 0:
-        node = waiting[n - 1]
-        splits.place[node] = splits.other[node] = NONE
-        if of.kind[node] != LEAF and not split_at(of, node, game, splits, common):
-            break
-        n, filled, common = n - 1, filled + 1, NONE
-        if of.kind[node] == LEAF:
-            continue
-        waiting[n], n = splits.own[node], n + 1
-        other = splits.other[node]
-        while other >= 0:
-            waiting[n], n = other, n + 1
-            other = splits.following[other]
-    return n, filled
+    while place < n:
+        table[place, LEAF_PLACE] = table[place, OWN] = NONE
+        table[place, OTHERS] = 0
+        if of.kind[table[place, NODE]] != LEAF:
+            if not split_at(of, game, table, place, n, common):
+                break
+            n += 1 + table[place, OTHERS]
+        place, common = place + 1, NONE
+    return place, n
 
 
 @compiled
-def split_tree(state: State, of: Ways, root: int, game: Game, splits: Splits) -> int:
-    """Fill in all nodes that a mixture may reach; return how many they are."""
-    splits.waiting[0], n, nodes, common = root, 1, 0, NONE
-    while n > 0:
-        n, filled = split_below(of, game, splits, n, common)
-        nodes += filled
-        if n > 0:
-            common = common_way(state, splits.waiting[n - 1])
-    return nodes
+def split_tree(state: State, of: Ways, root: int, game: Game, table: Integers) -> int:
+    """Fill in the table of all nodes that a mixture may reach; return how many they are."""
+    table[0, NODE] = root
+    place, n = split_below(of, game, table, 0, 1, NONE)
+    while place < n:
+        common = common_way(state, table[place, NODE])
+        place, n = split_below(of, game, table, place, n, common)
+    return n

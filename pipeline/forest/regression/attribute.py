@@ -2,22 +2,30 @@
 
 import numpy as np
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import borrowing, compiled
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest.attribute import add_parts
 from fluxplain.forest.mixtures import parts_of
-from fluxplain.forest.regression.regress import by_mean
-from fluxplain.forest.splits import Game, empty_splits
+from fluxplain.forest.regression.regress import is_mean
+from fluxplain.forest.splits import Game, empty_table
 from fluxplain.forest.state import Integers, State
 
 
-@compiled
-def fill_means(state: State, leaves: Integers, means: Floats) -> bool:
+@borrowing
+def fill_means(
+    prediction: int,
+    leaf: Integers,
+    moments: Floats,
+    errors: Floats,
+    leaves: Integers,
+    means: Floats,
+) -> bool:
     """Fill in the means of the leaves; return whether none of them predicts by a linear model."""
     for k in range(len(leaves)):
-        if not by_mean(state, state.nodes.leaf[leaves[k]]):
+        node = leaves[k]
+        if not is_mean(prediction, errors[leaf[node]]):
             return False
-        means[k, 0] = state.nodes.moments[leaves[k], 0]
+        means[k, 0] = moments[node, 0]
     return True
 
 
@@ -30,11 +38,12 @@ def attribute_trees(
     The shape is (players + 1, 1); the last row is the mean on the rows.
     """
     found = np.zeros((game.n_players + 1, 1))
-    splits = empty_splits(len(state.nodes.kind), game.values.shape[1])
+    table = empty_table(state, game)
     for i in range(len(trees)):
-        leaves, parts = parts_of(state, trees[i], game, splits)
+        leaves, parts = parts_of(state, trees[i], game, table)
         means = np.empty((len(leaves), 1))
-        if not fill_means(state, leaves, means):
+        given = state.settings.prediction, state.nodes.leaf, state.nodes.moments
+        if not fill_means(*given, state.models.errors, leaves, means):
             return found, False
         add_parts(parts, means, weights[i], found)
     return found / game.values.shape[1], True

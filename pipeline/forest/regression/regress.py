@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import borrowing, compiled
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest.bayes import total_of
 from fluxplain.forest.grow import DECIDED, RAISES, deactivate, enforce_size
@@ -22,11 +22,16 @@ FAR = 1e140
 """Error of a tree from which on metrics and detectors may raise, in the middle of learning."""
 
 
+@borrowing
+def is_mean(prediction: int, errors: Floats) -> bool:
+    """Return whether a leaf with these errors predicts by its mean, not by its model."""
+    return prediction == MEANS or (prediction == BETTER and bool(errors[0] < errors[1]))
+
+
 @compiled
 def by_mean(state: State, leaf: int) -> bool:
     """Return whether a leaf predicts by its mean, not by its model."""
-    prediction, errors = state.settings.prediction, state.models.errors
-    return prediction == MEANS or (prediction == BETTER and bool(errors[leaf, 0] < errors[leaf, 1]))
+    return is_mean(state.settings.prediction, state.models.errors[leaf])
 
 
 @compiled
