@@ -74,7 +74,7 @@ def decide(of: Walk, top: int, n: int) -> int:
         of.side[of.decided[n]] = OPEN
     if wanted > 0:
         of.decided[wanted - 1], of.side[last] = last, of.stack[top, SIDE]
-    return wanted
+    return int(wanted)
 
 
 @inlined
