@@ -1,11 +1,12 @@
 """Records of the topic ``reasons``: what each feature added to the output on an observation."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
+    BadRecordError,
     Incarnation,
     Label,
     Record,
@@ -50,7 +51,7 @@ class Reasons(Record):
     contributions
         What each of them adds to the output; below 0 if it lowers it.
     std_errors
-        Standard error of each contribution; 0 if it is exact.
+        Standard error of each contribution; 0 if it is exact, or if all permutations agreed.
     values
         The value of each feature; None for a group.
     rest
@@ -84,3 +85,13 @@ class Reasons(Record):
     way: Way
     model_version: str | None = None
     incarnation: Incarnation = FIRST_INCARNATION
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return the record of these fields; raise ``BadRecordError`` if they do not fit."""
+        record = cls.validated(fields)
+        lists: list[list[Any]] = [record.names, record.contributions]
+        lists += [record.std_errors, record.values]
+        if len({*map(len, lists)}) > 1:
+            raise BadRecordError("names, contributions, std_errors and values differ in length")
+        return record

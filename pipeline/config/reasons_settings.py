@@ -44,8 +44,9 @@ class ReasonsSettings(Section):
     """Where contributions are estimated: the largest standard error that is good enough, as a share
     of the largest contribution."""
     most_inputs: Annotated[int, Field(ge=10, le=1_000_000)] = 10_000
-    """Most inputs that the model is asked about for the reasons of an observation. It bounds the
-    time: where it is reached first, standard errors are larger."""
+    """Most inputs that the model is asked about for the reasons of an observation; but at least
+    `reservoir_size`, and 16 for each feature. It bounds the time: where it is reached first,
+    standard errors are larger."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

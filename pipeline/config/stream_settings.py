@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-TABLES = ("missing", "label", "model", "explain", "drift")
+TABLES = ("missing", "label", "model", "explain", "drift", "reasons")
 """Tables that a stream may override."""
 
 SHARED = (

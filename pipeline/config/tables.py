@@ -54,8 +54,9 @@ class Tables(BaseSettings):
     reasons: ReasonsSettings = ReasonsSettings()
     control: ControlSettings = ControlSettings()
     streams: dict[Partition, Own] = {}
-    """Partition → its stream's own settings in the tables `missing`, `label`, `model`, `explain`
-    and `drift`, such as `[streams.3.model.params]`. See [Many streams](streams.md#many-streams)."""
+    """Partition → its stream's own settings in the tables `missing`, `label`, `model`, `explain`,
+    `drift` and `reasons`, such as `[streams.3.model.params]`. See
+    [Many streams](streams.md#many-streams)."""
     kafka: KafkaSettings = KafkaSettings()
     topics: TopicSettings = TopicSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()

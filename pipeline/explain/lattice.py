@@ -15,6 +15,10 @@ change it again."""
 ROUNDING = 1e-6
 """Part of a step by which a point may lie outside of the range, by rounding errors."""
 
+FARTHEST = 2.0**52
+"""Number of steps from the origin beyond which points are nearer together than numbers are there.
+They stay as they are."""
+
 
 @compiled
 def snap(  # noqa: PLR0917  compiled functions take arrays
@@ -52,6 +56,8 @@ def snap(  # noqa: PLR0917  compiled functions take arrays
             continue
         for k in range(n):
             place = np.floor((points[i, k] - origins[i]) / steps[i] + 0.5)
+            if not abs(place) < FARTHEST:
+                continue
             if origins[i] + (place - ROUNDING) * steps[i] > high:
                 place -= 1.0
             elif origins[i] + (place + ROUNDING) * steps[i] < low:

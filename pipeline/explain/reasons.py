@@ -40,7 +40,8 @@ class OutputReasons(NamedTuple):
     contributions
         Name → what it adds. With the base they sum to the output.
     std_errors
-        Name → standard error of the contribution; 0 where it is exact.
+        Name → standard error of the contribution; 0 where it is exact. It is an estimate, too: it
+        may also be 0 where all permutations happen to agree.
     way
         ``"structure"`` and ``"subsets"`` are exact, ``"permutations"`` are estimates.
 
@@ -140,7 +141,8 @@ class IncrementalReasons(Importances):
         See :class:`~fluxplain.explain.importance.ImportanceExplainer`, also for errors.
     error, most_inputs
         Sampling ends when no standard error is above ``error``, a share of the largest
-        contribution, or one more step would ask about more than ``most_inputs`` inputs.
+        contribution, or one more step would ask about more than ``most_inputs`` inputs. At least
+        ``reservoir_size`` and 16 for each feature are asked about.
 
     References
     ----------

@@ -28,6 +28,9 @@ or estimated from some permutations."""
 LEAST_PAIRS = 2
 """Pairs of permutations of each stored observation: their difference tells the error."""
 
+LEAST_DRAWN = 4
+"""Stored observations to draw, at least: with two and three, no error of a regression is known."""
+
 TOLERANCE = 1e-9
 """Largest deviation from efficiency, as a share of the numbers that are added up."""
 
@@ -117,11 +120,17 @@ def able_players(players: Players, stored: Floats, own: Floats) -> Places:
 def contributions(game: Game, effort: Effort, rng: random.Random) -> Contributions:
     """Return what each player adds to the output on the observation.
 
-    Exact where the model's structure gives Shapley values, or few players make it cheap.
+    Exact where the model's structure gives Shapley values, or few players make it cheap. Raises
+    ``ValueError`` if a mean of the outputs is not finite.
     """
-    found = _from_structure(game)
-    if found is not None:
-        return found
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
+        found = _from_structure(game) or _from_outputs(game, effort, rng)
+    if not (np.isfinite(found.values).all() and np.isfinite(found.base).all()):
+        raise ValueError("the outputs are too large for a mean")
+    return found
+
+
+def _from_outputs(game: Game, effort: Effort, rng: random.Random) -> Contributions:
     able, n = game.able(), len(game.stored)
     inputs, pair = n * ((1 << min(len(able), 62)) - 2), 2 * n * max(len(able) - 1, 0)
     cheap = effort.most_inputs if isinstance(game.evaluator, FastEvaluator) else 0
@@ -173,26 +182,25 @@ def _from_permutations(
     """Return estimates from permutations of the players, of each stored observation its own.
 
     A permutation and its reverse are a pair, whose mean is exact where at most two players
-    interact. Each stored observation has as many pairs, so that their values add no error, unless
-    they are too many to be asked about.
+    interact. Each stored observation has as many pairs, so that their values add no error. If they
+    are too many to be asked about, some are drawn, at least :data:`LEAST_DRAWN`.
     """
-    of_pair = 2 * (len(able) - 1)
-    most = max((effort.most_inputs - LEAST_PAIRS) // (LEAST_PAIRS * of_pair + 1), 2)
-    total = len(game.stored)
-    if total > most:
-        chosen = sorted(rng.sample(range(total), most))
-        game = game._replace(stored=np.ascontiguousarray(game.stored[chosen]))
-    ends = game.ask(game.hidden())
-    n, pairs = len(game.stored), list[Floats]()
+    of_pair, total = 2 * (len(able) - 1), len(game.stored)
+    whole = game.ask(game.hidden())
+    most = (effort.most_inputs - total) // (LEAST_PAIRS * of_pair)
+    n = min(total, max(most, LEAST_DRAWN))
+    chosen = sorted(rng.sample(range(total), n))
+    game, ends = game._replace(stored=np.ascontiguousarray(game.stored[chosen])), whole[chosen]
+    pairs: list[Floats] = []
     while True:
         pairs.append(_pair(game, able, ends, rng))
         if len(pairs) < LEAST_PAIRS:
             continue
-        values, errors = _mean(np.stack(pairs), n / total)
+        values, errors = _estimated(np.stack(pairs), able, ends, whole)
         is_precise = errors.max() <= effort.error * np.abs(values).max()
-        if is_precise or n * (1 + (len(pairs) + 1) * of_pair) > effort.most_inputs:
+        if is_precise or total + n * (len(pairs) + 1) * of_pair > effort.most_inputs:
             break
-    labels, own, base = game.prediction.labels, game.own, ends.mean(axis=0)
+    labels, own, base = game.prediction.labels, game.own, whole.mean(axis=0)
     return Contributions(labels, own, base, values, errors, "permutations")
 
 
@@ -210,14 +218,28 @@ def _pair(game: Game, able: Places, ends: Floats, rng: random.Random) -> Floats:
     return gains / 2.0
 
 
-def _mean(pairs: Floats, share: float) -> tuple[Floats, Floats]:
-    """Return the mean gains and their standard errors.
+def _estimated(pairs: Floats, able: Places, ends: Floats, whole: Floats) -> tuple[Floats, Floats]:
+    """Return the mean gains over all stored observations, and their standard errors.
 
-    ``pairs`` has the shape (pairs, stored, players, labels). The stored observations are ``share``
-    of those that count: two-stage sampling, without replacement in the first stage.
+    ``pairs`` has the shape (pairs, drawn, players, labels). ``ends`` are the outputs on the drawn
+    observations, ``whole`` those on all of them. Where some are drawn, the gains are corrected by
+    their regression on the outputs, so that they still sum to the output less its mean: two-stage
+    sampling without replacement, with a regression estimator (Cochran 1977, "Sampling Techniques",
+    Sections 7.1 and 10.3).
     """
     count, n = pairs.shape[:2]
-    within = pairs.var(axis=0, ddof=1).mean(axis=0) / (count * n)
-    means = pairs.mean(axis=0)
-    between = means.var(axis=0, ddof=1) / n if share < 1.0 else 0.0
-    return means.mean(axis=0), np.sqrt((1.0 - share) * between + share * within)
+    share = n / len(whole)
+    means, within = pairs.mean(axis=0), pairs.var(axis=0, ddof=1).mean(axis=0) / (count * n)
+    values = means.mean(axis=0)
+    if share == 1.0:
+        return values, np.sqrt(within)
+    off = ends - ends.mean(axis=0)
+    spread = (off * off).sum(axis=0)
+    slopes = np.zeros(values.shape)
+    slopes[able] = -1.0 / len(able)  # where all outputs are the same
+    is_spread = spread > 0.0
+    slopes[:, is_spread] = np.einsum("npc,nc->pc", means, off)[:, is_spread] / spread[is_spread]
+    values = values + slopes * (whole.mean(axis=0) - ends.mean(axis=0))
+    rest = means - values - slopes * off[:, None, :]
+    between = rest.var(axis=0, ddof=2) / n
+    return values, np.sqrt((1.0 - share) * between + share * within)

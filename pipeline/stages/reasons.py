@@ -1,7 +1,7 @@
 """Gives the reasons for the model's output on chosen observations."""
 
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from fluxplain.config import Config
 from fluxplain.evaluate import Encoding, Evaluator, Observed, Table
@@ -10,8 +10,12 @@ from fluxplain.explain.losses import predicted_class
 from fluxplain.explain.reasons import Background, OutputReasons
 from fluxplain.explain.shapley import Contributions, Effort
 from fluxplain.schemas import Reasons
-from fluxplain.schemas.record import Target
+from fluxplain.schemas.record import MAX_RECORD_BYTES, Target
 from fluxplain.stages.intake.sample import Sample
+from fluxplain.stages.limits import NUMBER_BYTES, text_bytes
+
+Named = Sequence[tuple[str, float]]
+"""Contributions with their names."""
 
 
 class StreamReasons:
@@ -98,8 +102,8 @@ class StreamReasons:
         model_version: str | None,
     ) -> Reasons:
         reasons = OutputReasons.of(found, self._players.names, label)
-        largest = reasons.largest(self._settings.names)
-        names = [name for name, _ in largest]
+        largest = dict(_fitting(sample, reasons.largest(self._settings.names)))
+        others = [c for name, c in reasons.contributions.items() if name not in largest]
         return Reasons(
             stream=self._stream,
             seq=sample.seq,
@@ -111,14 +115,23 @@ class StreamReasons:
             label=label,
             output=reasons.output,
             base=reasons.base,
-            names=names,
-            contributions=[contribution for _, contribution in largest],
-            std_errors=[reasons.std_errors[name] for name in names],
-            values=[sample.x.get(name) for name in names],
-            rest=sum(c for name, c in reasons.contributions.items() if name not in names),
+            names=list(largest),
+            contributions=list(largest.values()),
+            std_errors=[reasons.std_errors[name] for name in largest],
+            values=[sample.x.get(name) for name in largest],
+            rest=sum(others, 0.0),
             way=reasons.way,
             model_version=model_version,
         )
+
+
+def _fitting(sample: Sample, largest: Named) -> Named:
+    """Return the first of the contributions, as many as surely fit into a message."""
+    while True:
+        texts = [text for name, _ in largest for text in (name, sample.x.get(name, 0))]
+        if NUMBER_BYTES * 3 * len(largest) + text_bytes(texts) <= MAX_RECORD_BYTES // 2:
+            return largest
+        largest = largest[: len(largest) // 2]
 
 
 def _predicted(prediction: Table) -> Target | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fluxplain.kafka.embedded import EmbeddedBroker
-from tests.cli.commands import run
+from tests.kit.in_process import run
 from tests.kit.processes import no_process_left
 from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config
 

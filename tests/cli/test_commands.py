@@ -19,7 +19,8 @@ from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.sources import open_source
 from fluxplain.stages import DriftStage
-from tests.cli.commands import NO_BROKER, NOWHERE, SERVERS, SOURCE, Ended, files, one_line, run
+from tests.cli.commands import NO_BROKER, NOWHERE, SERVERS, SOURCE, files, one_line
+from tests.kit.in_process import Ended, run
 from tests.kit.kafka_pipeline import assert_same, reference
 from tests.kit.registry import RegistryServer
 from tests.kit.streams import observations

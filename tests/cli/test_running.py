@@ -20,7 +20,8 @@ from fluxplain.cli.run import _own_environment
 from fluxplain.config import load_config
 from fluxplain.schemas import OUTPUTS
 from fluxplain.sources import Columns, open_source
-from tests.cli.commands import one_line, run, start
+from tests.cli.commands import one_line, start
+from tests.kit.in_process import run
 from tests.kit.kafka_pipeline import Published, assert_same, identity, reference
 from tests.kit.processes import children_with
 from tests.kit.streams import observations

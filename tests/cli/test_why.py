@@ -14,9 +14,9 @@ from fluxplain.kafka.topics.create import create_topics
 from fluxplain.results.published import LocalFiles
 from fluxplain.schemas import Prediction, Reasons, Record
 from tests.cli.commands import one_line, refusal
-from tests.cli.commands import run as run_in
 from tests.cli.commands import run_here as run
 from tests.kit import support as kit
+from tests.kit.in_process import run as run_in
 from tests.kit.settings import SETTINGS, write_config
 from tests.kit.stages import local
 

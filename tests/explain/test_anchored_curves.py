@@ -154,3 +154,11 @@ def test_lattices_hold_few_steps_between_points_and_consecutive_points_share_one
         assert (np.diff(points[0]) >= 0.0).all()
         assert not former or former & set(points[0].tolist())
         former = set(points[0].tolist())
+
+
+def test_points_nearer_together_than_numbers_are_at_the_origin_stay_as_they_are() -> None:
+    lattices, counts = Lattices(1, 2), np.array([2])
+    for low, high in ((25_746.6, 73_557.5), (0.0, 5e-324), (0.0, 1e-300), (0.0, 1.0)):
+        points, extremes = np.array([[low, high]]), np.array([[0.0, 73_557.5]])
+        lattices.snap(points, extremes, counts, 1)
+        assert np.all(abs(points - [low, high]) <= (high - low) / 2.0)

@@ -6,7 +6,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from fluxplain.schemas import RECORDS, Control, DeadLetter, Evaluation, Explanation, Record
+from fluxplain.schemas import RECORDS, Control, DeadLetter, Evaluation, Explanation, Reasons, Record
 from fluxplain.schemas.record import Timestamp, Value
 from tests.fuzz.strategies import EXTREME_TEXTS
 
@@ -67,8 +67,8 @@ def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.none() | strategy
 
 
-def _as_long_as_seqs(kind: type[Any], *names: str) -> st.SearchStrategy[Any]:
-    """Return records of a kind whose lists of these names are all as long as its seqs."""
+def _of_equal_length(kind: type[Any], *names: str) -> st.SearchStrategy[Any]:
+    """Return records of a kind whose lists of these names are all of the same length."""
     hints = get_type_hints(kind)
 
     def of_length(n: int) -> st.SearchStrategy[Any]:
@@ -82,7 +82,7 @@ def _as_long_as_seqs(kind: type[Any], *names: str) -> st.SearchStrategy[Any]:
                 )
             return st.lists(anything(*get_args(hint)), min_size=n, max_size=n)
 
-        return any_record(kind, **{name: column(hints[name]) for name in ("seqs", *names)})
+        return any_record(kind, **{name: column(hints[name]) for name in names})
 
     return st.integers(1, 3).flatmap(of_length)
 
@@ -96,8 +96,9 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
         any_record(Control, every=INTEGERS, withdraw=st.none()),
         any_record(Control, every=INTEGERS, model=st.none()),
     ),
-    Evaluation: _as_long_as_seqs(Evaluation, *EVALUATION_LISTS),
-    Explanation: _as_long_as_seqs(Explanation, "increments", "trends"),
+    Evaluation: _of_equal_length(Evaluation, "seqs", *EVALUATION_LISTS),
+    Explanation: _of_equal_length(Explanation, "seqs", "increments", "trends"),
+    Reasons: _of_equal_length(Reasons, "names", "contributions", "std_errors", "values"),
     DeadLetter: st.builds(
         DeadLetter.wrapping,
         stream=TEXT,

@@ -54,12 +54,13 @@ def sentence(reasons: Reasons, most: int = 4) -> str:
     """
     scale = max(map(abs, reasons.contributions), default=0.0)
     rows = zip(reasons.names, reasons.values, reasons.contributions, strict=True)
-    return ", ".join(
+    said = ", ".join(
         f"{_named(name, value)} {'raised' if contribution > 0.0 else 'lowered'} it by "
         f"{number(abs(contribution), scale)}"
         for name, value, contribution in [*rows][:most]
         if contribution
     )
+    return said or "no feature changed it"
 
 
 def _place(reasons: Reasons) -> str:
