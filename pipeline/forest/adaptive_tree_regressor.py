@@ -14,7 +14,7 @@ from fluxplain.forest.forms import REGRESSION
 from fluxplain.forest.learn import DONE
 from fluxplain.forest.names import NUMBERS, Layout, UnsupportedError
 from fluxplain.forest.observe import Given
-from fluxplain.forest.regression.attribute import attribute_adaptive
+from fluxplain.forest.regression.attribute_means import attribute_adaptive
 from fluxplain.forest.regression.grow_branches import try_split
 from fluxplain.forest.regression.regress_adaptive import (
     answer_adaptive,

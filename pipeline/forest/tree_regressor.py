@@ -15,7 +15,7 @@ from fluxplain.forest.learn import DONE
 from fluxplain.forest.names import Layout
 from fluxplain.forest.regression import regress
 from fluxplain.forest.regression.answer import answer_trees
-from fluxplain.forest.regression.attribute import attribute_trees
+from fluxplain.forest.regression.attribute_means import attribute_trees
 from fluxplain.forest.splits import Game
 
 _LEARN, _PREDICT = Direct(regress.learn_tree), Direct(regress.predict_tree)

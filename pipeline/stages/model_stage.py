@@ -27,8 +27,8 @@ from fluxplain.stages.intake.subsampling import Subsampling
 from fluxplain.stages.metering import Meter, Work
 from fluxplain.stages.method_set import MethodSet, Outputs, Questions, evaluate, evaluate_each
 from fluxplain.stages.predictions import Predictions, predicted
-from fluxplain.stages.reasons import StreamReasons
 from fluxplain.stages.stage import Message, state_without
+from fluxplain.stages.stream_reasons import StreamReasons
 
 T = TypeVar("T")
 
