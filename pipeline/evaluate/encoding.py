@@ -1,7 +1,7 @@
 """Encodes observations and perturbed inputs as rows of numbers."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -113,7 +113,8 @@ class Inputs(NamedTuple):
 class Encoding:
     """Turns observations into rows: numbers stay, categories become codes.
 
-    A numeric feature becomes categorical with its first value that is not a number. Rows and codes
+    A numeric feature becomes categorical with its first value that is not a number, or if it has
+    both numbers and booleans. Rows and codes
     are valid until ``mark`` changes.
 
     Examples
@@ -130,7 +131,7 @@ class Encoding:
     def __init__(self) -> None:
         self.mark: object = NUMBERS
         self._types: dict[str, type] = {}
-        self._codes: dict[str, dict[Value, int]] = {}
+        self._codes: dict[str, dict[Hashable, int]] = {}
         self._values: dict[str, list[Value]] = {}
         self._layouts: set[tuple[tuple[str, ...], tuple[type, ...]]] = set()
 
@@ -176,6 +177,8 @@ class Encoding:
                 self._categorize(feature)
             elif known is None:
                 self._types[feature] = given
+            elif given is not known and bool in {given, known}:
+                self._categorize(feature)  # true is not 1, as the name of a category
             elif given is not known:
                 self._types[feature] = float
 
@@ -184,9 +187,10 @@ class Encoding:
         codes = self._codes.get(feature)
         if codes is None:
             return float(value)
-        code = codes.get(value)
+        key = _key(value)
+        code = codes.get(key)
         if code is None:
-            code = codes[value] = len(codes)
+            code = codes[key] = len(codes)
             self._values[feature].append(value)
         return float(code)
 
@@ -194,7 +198,7 @@ class Encoding:
         """Return the number of a value; NaN if it was never learned."""
         codes = self._codes.get(feature)
         if codes is not None:
-            return float(codes.get(value, np.nan))
+            return float(codes.get(_key(value), np.nan))
         return float(value) if isinstance(value, int | float) else np.nan
 
     def decoder(self, feature: str) -> Decoder:
@@ -228,6 +232,11 @@ def are_exact(numbers: Sequence[float]) -> bool:
     It compares the root of their sum of squares only: False says that one may be above.
     """
     return math.hypot(*numbers) < EXACT
+
+
+def _key(value: Value) -> Hashable:
+    """Return what tells a category from others: to Python, true equals 1."""
+    return (value,) if isinstance(value, bool) else value
 
 
 def _type(value: Value) -> type:

@@ -8,14 +8,15 @@ from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.sigmoid import sigmoid
 from fluxplain.evaluate.table import Table
 
-MOST_PLAYERS = 12
-"""Players of which all sets are added up: with more of them, that takes too long."""
+MOST_SETS = 500_000
+"""Sets of players that are added up for all inputs together, which takes some milliseconds: 12
+players have 4,096 for each input."""
 
 
 def linear_attribution(
     answers: Table, terms: Floats, own: Floats, intercept: float, players: Places
 ) -> Attribution | None:
-    """Return the Shapley values of a linear model's output; None if the players are too many.
+    """Return the Shapley values of a linear model's output; None if the sets are too many.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ def linear_attribution(
     labels, base = answers.labels, answers.numbers.mean(axis=0)
     if len(labels) == 1:
         return Attribution(labels, base, gains.mean(axis=0)[:, None])
-    if np.count_nonzero(gains, axis=1).max(initial=0) > MOST_PLAYERS:
+    most = int(np.count_nonzero(gains, axis=1).max(initial=0))
+    if len(gains) << min(most, 62) > MOST_SETS:
         return None
     found = sigmoid_values(terms.sum(axis=1) + intercept, gains)
     return Attribution(labels, base, np.stack((-found, found), axis=1))

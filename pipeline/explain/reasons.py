@@ -127,9 +127,10 @@ class IncrementalReasons(Importances):
     """Why a model that learns gave each output, and which features move its outputs most.
 
     A contribution is an interventional Shapley value of the output on one observation, against the
-    stored ones. It needs no label. It is exact for linear models, for trees and forests whose
-    leaves are constant, and for few features; else it is estimated from permutations, with a
-    standard error.
+    stored ones. It needs no label. It is exact for linear models (logistic ones up to 12 features),
+    for trees and forests as arrays whose leaves are constant, and for few features; else it is
+    estimated from permutations, with a standard error. "Reasons for single outputs" in the
+    documentation has the exceptions.
 
     The estimates, ``values``, are smoothed means of the absolute contributions; with classes, of
     half their sum over all of them, which with two is the contribution to either. They show what

@@ -6,6 +6,7 @@ these have the observation's values, and the others those of a stored observatio
 "Feature relevance quantification in explainable AI: A causal problem").
 """
 
+import math
 import random
 from typing import Literal, NamedTuple
 
@@ -30,6 +31,12 @@ LEAST_PAIRS = 2
 
 LEAST_DRAWN = 4
 """Stored observations to draw, at least: with two and three, no error of a regression is known."""
+
+LEAST_FREEDOM = 50
+"""Differences of pairs from which an error is known well enough to end: fewer may all be 0."""
+
+TINY = 1e-300
+"""Smallest error that counts, where no player adds anything."""
 
 TOLERANCE = 1e-9
 """Largest deviation from efficiency, as a share of the numbers that are added up."""
@@ -89,6 +96,11 @@ class Game(NamedTuple):
         """The column of each feature of the players."""
         return columns_of(self.observed.features, self.players.features)
 
+    def with_labels(self, labels: Labels) -> "Game":
+        """Return the game with further labels, which only other outputs have."""
+        known = tuple(dict.fromkeys((*self.prediction.labels, *labels)))
+        return self._replace(prediction=Table(known, aligned(self.prediction, known)))
+
     @property
     def own(self) -> Floats:
         """The output on the observation, shape (labels,)."""
@@ -131,12 +143,20 @@ def contributions(game: Game, effort: Effort, rng: random.Random) -> Contributio
 
 
 def _from_outputs(game: Game, effort: Effort, rng: random.Random) -> Contributions:
-    able, n = game.able(), len(game.stored)
-    inputs, pair = n * ((1 << min(len(able), 62)) - 2), 2 * n * max(len(able) - 1, 0)
-    cheap = effort.most_inputs if isinstance(game.evaluator, FastEvaluator) else 0
-    if len(able) < 2 or inputs <= min(effort.most_inputs, max(cheap, 2 * LEAST_PAIRS * pair)):
-        return _from_subsets(game, able)
-    return _from_permutations(game, able, effort, rng)
+    able, table = game.able(), game.evaluator(Inputs(game.observed, game.hidden()))
+    game = game.with_labels(table.labels)
+    ends = np.ascontiguousarray(aligned(table, game.prediction.labels))
+    of_pairs = LEAST_PAIRS * 2 * len(ends) * max(len(able) - 1, 0)
+    is_fast = isinstance(game.evaluator, FastEvaluator)
+    limit = min(effort.most_inputs, effort.most_inputs if is_fast else 2 * of_pairs)
+    if len(able) < 2 or inputs_of_subsets(len(ends), len(able)) <= limit:
+        return _from_subsets(game, able, ends)
+    return _from_permutations(game, able, ends, effort, rng)
+
+
+def inputs_of_subsets(stored: int, players: int) -> int:
+    """Return the number of inputs about all sets of players but none and all."""
+    return stored * ((1 << min(players, 62)) - 2)
 
 
 def _from_structure(game: Game) -> Contributions | None:
@@ -148,6 +168,7 @@ def _from_structure(game: Game) -> Contributions | None:
     found = game.evaluator.attributed(Inputs(game.observed, game.hidden()), player_of)
     if found is None:
         return None
+    game = game.with_labels(found.labels)
     labels = game.prediction.labels
     base = aligned(Table(found.labels, found.base[None]), labels)[0]
     values = np.zeros((len(game.players), len(labels)))
@@ -160,12 +181,15 @@ def _from_structure(game: Game) -> Contributions | None:
     return Contributions(labels, game.own, base, values, np.zeros_like(values), "structure")
 
 
-def _from_subsets(game: Game, able: Places) -> Contributions:
-    """Return exact values from the outputs about each set of the players that are able."""
+def _from_subsets(game: Game, able: Places, ends: Floats) -> Contributions:
+    """Return exact values from the outputs about each set of the players that are able.
+
+    ``ends`` are the outputs on the stored observations.
+    """
     n, k, own = len(game.stored), len(able), game.own
-    rows = copies(game.observed, n * max((1 << k) - 2, 0))
+    rows = copies(game.observed, max(inputs_of_subsets(n, k), 0))
     put_sets(rows, game.columns, game.stored, game.players.starts, able)
-    numbers = game.ask(np.concatenate((game.hidden(), rows)))
+    numbers = np.concatenate((ends, game.ask(rows))) if len(rows) else ends
     means = numbers.reshape(-1, n, len(own)).mean(axis=1)
     sets = np.vstack((means, own[None])) if k else own[None]
     values = np.zeros((len(game.players), len(own)))
@@ -177,31 +201,48 @@ def _from_subsets(game: Game, able: Places) -> Contributions:
 
 
 def _from_permutations(
-    game: Game, able: Places, effort: Effort, rng: random.Random
+    game: Game, able: Places, whole: Floats, effort: Effort, rng: random.Random
 ) -> Contributions:
     """Return estimates from permutations of the players, of each stored observation its own.
 
     A permutation and its reverse are a pair, whose mean is exact where at most two players
     interact. Each stored observation has as many pairs, so that their values add no error. If they
-    are too many to be asked about, some are drawn, at least :data:`LEAST_DRAWN`.
+    are too many to be asked about, some are drawn, at least :data:`LEAST_DRAWN`. If as many inputs
+    would be needed as for exact values, these are returned.
+
+    ``whole`` are the outputs on the stored observations.
     """
     of_pair, total = 2 * (len(able) - 1), len(game.stored)
-    whole = game.ask(game.hidden())
     most = (effort.most_inputs - total) // (LEAST_PAIRS * of_pair)
     n = min(total, max(most, LEAST_DRAWN))
-    chosen = sorted(rng.sample(range(total), n))
-    game, ends = game._replace(stored=np.ascontiguousarray(game.stored[chosen])), whole[chosen]
-    pairs: list[Floats] = []
+    chosen = spread_over(whole[:, game.own.argmax()], n, rng)
+    drawn, ends = game._replace(stored=np.ascontiguousarray(game.stored[chosen])), whole[chosen]
+    sets, pairs, next_look = inputs_of_subsets(total, len(able)), list[Floats](), LEAST_PAIRS
     while True:
-        pairs.append(_pair(game, able, ends, rng))
-        if len(pairs) < LEAST_PAIRS:
+        pairs.append(_pair(drawn, able, ends, rng))
+        asked = total + n * len(pairs) * of_pair
+        is_last = asked + n * of_pair > effort.most_inputs
+        if len(pairs) < LEAST_PAIRS or (len(pairs) < next_look and not is_last):
             continue
         values, errors = _estimated(np.stack(pairs), able, ends, whole)
-        is_precise = errors.max() <= effort.error * np.abs(values).max()
-        if is_precise or total + n * (len(pairs) + 1) * of_pair > effort.most_inputs:
+        ratio = errors.max() / max(effort.error * np.abs(values).max(), TINY)
+        is_known = n * (len(pairs) - 1) >= LEAST_FREEDOM
+        if is_last or (ratio <= 1.0 and is_known):
             break
-    labels, own, base = game.prediction.labels, game.own, whole.mean(axis=0)
-    return Contributions(labels, own, base, values, errors, "permutations")
+        if sets <= min(effort.most_inputs, asked * ratio * ratio):
+            return _from_subsets(game, able, whole)
+        next_look = len(pairs) + 1 + len(pairs) // 10
+    labels, base = game.prediction.labels, whole.mean(axis=0)
+    return Contributions(labels, game.own, base, values, errors, "permutations")
+
+
+def spread_over(outputs: Floats, n: int, rng: random.Random) -> Places:
+    """Return n places in the order of the outputs, at equal distances from a random one on."""
+    total, begin = len(outputs), rng.random()
+    if n == total:
+        return np.arange(total)
+    order = np.argsort(outputs, kind="stable")
+    return order[((begin + np.arange(n)) * total / n).astype(np.intp)]
 
 
 def _pair(game: Game, able: Places, ends: Floats, rng: random.Random) -> Floats:
@@ -224,15 +265,15 @@ def _estimated(pairs: Floats, able: Places, ends: Floats, whole: Floats) -> tupl
     ``pairs`` has the shape (pairs, drawn, players, labels). ``ends`` are the outputs on the drawn
     observations, ``whole`` those on all of them. Where some are drawn, the gains are corrected by
     their regression on the outputs, so that they still sum to the output less its mean: two-stage
-    sampling without replacement, with a regression estimator (Cochran 1977, "Sampling Techniques",
-    Sections 7.1 and 10.3).
+    sampling, systematic in the first stage, with a regression estimator (Cochran 1977, "Sampling
+    Techniques", Sections 7.1, 8.11 and 10.3).
     """
     count, n = pairs.shape[:2]
     share = n / len(whole)
     means, within = pairs.mean(axis=0), pairs.var(axis=0, ddof=1).mean(axis=0) / (count * n)
     values = means.mean(axis=0)
     if share == 1.0:
-        return values, np.sqrt(within)
+        return values, _not_below(np.sqrt(within), able, count * n)
     off = ends - ends.mean(axis=0)
     spread = (off * off).sum(axis=0)
     slopes = np.zeros(values.shape)
@@ -241,5 +282,16 @@ def _estimated(pairs: Floats, able: Places, ends: Floats, whole: Floats) -> tupl
     slopes[:, is_spread] = np.einsum("npc,nc->pc", means, off)[:, is_spread] / spread[is_spread]
     values = values + slopes * (whole.mean(axis=0) - ends.mean(axis=0))
     rest = means - values - slopes * off[:, None, :]
-    between = rest.var(axis=0, ddof=2) / n
-    return values, np.sqrt((1.0 - share) * between + share * within)
+    steps = np.diff(rest, axis=0)  # neighbours in the order of the outputs
+    between = (steps * steps).sum(axis=0) / (2.0 * (n - 2) * n)
+    errors = np.sqrt((1.0 - share) * between + share * within)
+    return values, _not_below(errors, able, count * n)
+
+
+def _not_below(errors: Floats, able: Places, draws: int) -> Floats:
+    """Return errors of players that may change an output, none far below the largest.
+
+    What a player does rarely, few draws may have missed.
+    """
+    errors[able] = np.maximum(errors[able], errors.max(axis=0) / math.sqrt(draws))
+    return errors

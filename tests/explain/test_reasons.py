@@ -186,6 +186,28 @@ def test_some_classes_are_not_known_to_every_output() -> None:
     assert_exact(model, rows, {"a": -1.0, "b": 0.0})
 
 
+def test_a_class_that_only_other_outputs_name_counts_in_the_importance() -> None:
+    by_sign: dict[bool, Any] = {True: {"low": 0.25, "high": 0.75}, False: {"low": 1.0}}
+    model = kit.Scripted(lambda x: by_sign[x["a"] > 0.0])
+    explainer = IncrementalReasons(model, ["a"], reservoir_size=2, alpha=1.0, seed=1)
+    for a in (1.0, 2.0):
+        explainer.explain_one({"a": a})
+    explainer.explain_one({"a": -1.0})
+    assert explainer.values["a"] == pytest.approx(0.75)
+    high = explainer.reasons({"a": -1.0}, "high")
+    assert high is not None
+    assert high.output == 0.0
+
+
+@pytest.mark.parametrize("stored", [[True, False, "u"], [1, 1], [True, 1, 0]])
+def test_true_is_not_1_where_a_category_is_encoded_by_its_name(stored: list[Any]) -> None:
+    model = preprocessing.OneHotEncoder() | linear_model.LinearRegression()
+    for value, label in ((1, 5.0), (True, -5.0), (0, 1.0), (False, 0.0), ("u", 2.0)) * 20:
+        model.learn_one({"k": value}, label)
+    for value in (1, True, 0, False):
+        assert_exact(model, [{"k": each} for each in stored], {"k": value})
+
+
 numbers = st.floats(-3.0, 3.0).map(lambda v: round(v, 2))
 rows_of = st.lists(st.fixed_dictionaries(dict.fromkeys("abcdefg", numbers)), min_size=1, max_size=6)
 
@@ -238,7 +260,8 @@ def test_estimates_are_unbiased_and_their_errors_hold(most_inputs: int) -> None:
         spread = statistics.stdev(values)
         assert abs(statistics.fmean(values) - expected[name]) < 4.0 * spread / 10.0
         # the spread of 100 numbers is known within a fifth, three times its own error
-        assert 0.75 < error / spread < 1.35
+        # draws at equal distances vary less than the error assumes
+        assert 0.75 < error / spread < (1.35 if most_inputs > 1_000 else 2.5)
     assert {each.way for each in found} == {"permutations"}
 
 

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from river import linear_model, preprocessing
 
 from fluxplain.config import Config
 from fluxplain.evaluate import Encoding, Inputs, Table
@@ -353,3 +354,23 @@ def test_answers_are_kept_from_a_model_that_returns_the_same_array_again() -> No
         [[2.0]],
         [[20.0]] * 3,
     ]
+
+
+def names_its_values() -> Any:
+    return preprocessing.OneHotEncoder() | linear_model.LinearRegression()
+
+
+def test_predictions_tell_true_from_1_as_the_model_does() -> None:
+    config = kit.make_config(
+        features={"k": "categorical"},
+        label={"type": "number"},
+        model={"factory": f"{__name__}:names_its_values", "params": {}},
+        explain={"loss": "squared_error"},
+    )
+    model, expected = names_its_values(), []
+    values = [{"x": {"k": k}, "y": y} for k, y in [(1, 5.0), (True, -5.0), (0, 2.0), (False, 0.0)]]
+    for value in values * 5:
+        expected.append(model.predict_one(value["x"]))
+        model.learn_one(value["x"], value["y"])
+    records = kit.of_kind(modelled(config, values * 5), Prediction)
+    assert [each.prediction for each in records] == pytest.approx(expected, abs=1e-12)
