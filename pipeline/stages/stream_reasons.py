@@ -21,8 +21,9 @@ Named = Sequence[tuple[str, float]]
 class StreamReasons:
     """Chooses observations of a stream, and explains the model's output on them.
 
-    The random numbers of an observation depend on its seq only, so that others which get reasons
-    change nothing. If one is asked about, ``asked_seq``, no other gets any.
+    The random numbers of an observation depend only on how many came before, so that others which
+    get reasons, and messages that are none, change nothing. If one is asked about, ``asked_seq``,
+    no other gets any.
     """
 
     def __init__(self, config: Config, stream: str) -> None:
@@ -37,7 +38,7 @@ class StreamReasons:
         self._background = Background(self._players, size, rng, warm_up)
         self._ids = frozenset(settings.ids)
         self._previous_seq: int | None = None
-        self._skipped = 0
+        self._skipped = self._count = 0
         self.asked_seq: int | None = None
 
     def prepare(self, encoding: Encoding) -> None:
@@ -57,7 +58,9 @@ class StreamReasons:
         There are none if it is not chosen, or too few observations are stored. Raises what the
         model raises.
         """
-        rng = random.Random(f"{self._seed}/{sample.seq}")
+        rng = random.Random(f"{self._seed}/{self._count}")
+        self._count += 1
+        self._skipped += 1
         labels = self._chosen(sample, prediction, rng)
         found: Contributions | None = None
         if labels:
@@ -65,7 +68,6 @@ class StreamReasons:
                 evaluator, observed, prediction, self._effort, rng
             )
         if found is None:
-            self._skipped += 1
             return []
         predicted = _predicted(prediction)
         reasons = [self._record(sample, found, label, predicted, model_version) for label in labels]
@@ -108,7 +110,7 @@ class StreamReasons:
             stream=self._stream,
             seq=sample.seq,
             previous_seq=self._previous_seq,
-            skipped=self._skipped,
+            skipped=self._skipped - 1,
             id=sample.id,
             ts=sample.ts,
             prediction=predicted,

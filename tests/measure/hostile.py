@@ -197,6 +197,8 @@ def _rank(ranks: dict[int, int] | range, seq: int | None) -> int | None:
 def _topic(fields: dict[str, Any]) -> str:
     if "kind" in fields:
         return "changes"
+    if "contributions" in fields:
+        return "reasons"
     return "explanations" if "method" in fields else "predictions"
 
 

@@ -388,6 +388,7 @@ def _alarms(
                 () if method == "loss" else loss_changed,
             )
             for method in get_args(Watched)
+            if method in increments
         },
         "adwin": {"loss": adwin.alarms(increments["loss"], {})},
         "values": {
