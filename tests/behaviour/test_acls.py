@@ -65,7 +65,7 @@ EVERY_ROLE = {*EMERGENCIES, "register", "checkpoints"}
 
 MAY_WRITE = {
     "join": {"observations", *EVERY_ROLE},
-    "model": {"predictions", "evaluations", "control", *EVERY_ROLE},
+    "model": {"predictions", "reasons", "evaluations", "control", *EVERY_ROLE},
     "explainer": {"explanations", *EVERY_ROLE},
     "drift": EVERY_ROLE,
     "dashboard": set[str](),

@@ -54,6 +54,7 @@ BEYOND_SESSION_S = (2.0, 8.0)
 WRITERS: dict[str, tuple[Role, ...]] = {
     "observations": ("join",),
     "predictions": ("model",),
+    "reasons": ("model",),
     "evaluations": ("model",),
     "explanations": ("explainer",),
     "changes": ("drift",),

@@ -38,6 +38,7 @@ SETTINGS: dict[str, Any] = {
     },
     "explain": {"loss": "brier", "alpha": 0.01, "emit_every": 5, **all_methods(20, 1, 3)},
     "drift": QUICK_DRIFT,
+    "reasons": {"enabled": True, "share": 0.3, "reservoir_size": 20},
     "topics": {"features_partitions": len(PARTITIONS), "partitions": 4, "replication": 3},
 }
 """All methods, with a model that learns and costs little."""

@@ -34,7 +34,7 @@ def test_the_same_seed_gives_the_same_schedule_and_another_one_another() -> None
 
 @pytest.mark.parametrize("seed", range(20))
 def test_all_that_is_wanted_is_planned_in_order_and_within_the_span(seed: int) -> None:
-    wanted = Wanted(kills=28, broker_kills=3, rebalances=8, pauses=2, poisons=30, bombs=10)
+    wanted = Wanted(kills=28, broker_kills=3, rebalances=8, pauses=2, poisons=33, bombs=11)
     schedule = plan(seed, wanted)
     kinds = Counter(each.kind for each in schedule)
     assert kinds["kill"] == 28
@@ -43,7 +43,7 @@ def test_all_that_is_wanted_is_planned_in_order_and_within_the_span(seed: int) -
     assert kinds["pause"] == 2
     for kind in ("all-kill", "partitions", "foreign"):
         assert kinds[kind] == 1
-    assert (kinds["outage"], kinds["freeze"], kinds["poison"], kinds["bomb"]) == (3, 2, 30, 10)
+    assert (kinds["outage"], kinds["freeze"], kinds["poison"], kinds["bomb"]) == (3, 2, 33, 11)
     for kind in ("poison", "bomb"):
         assert {e.topic for e in schedule if e.kind == kind} >= {"features", *WRITERS}
     times = [each.at_s for each in schedule]
