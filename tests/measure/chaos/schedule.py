@@ -105,7 +105,7 @@ class Wanted:
     all_kills: Annotated[int, times("Kills of all processes at once.")] = 1
     partitions: Annotated[int, times("Partitions added to the topics.")] = 1
     poisons: Annotated[int, times("Records of any bytes, in any topic.")] = 40
-    bombs: Annotated[int, times("Small batches that unpack to 300 MB.")] = 10
+    bombs: Annotated[int, times("Small batches that unpack to 300 MB.")] = 11
     foreign: Annotated[int, times("Workers with another seed and model.")] = 1
 
 
