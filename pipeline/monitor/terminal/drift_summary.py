@@ -37,6 +37,8 @@ class Summary:
 def summarize(view: StreamView, drift_seq: int) -> Summary:
     """Summarize a known drift of a stream."""
     since = [change for change in view.drifts if change.seq >= drift_seq]
+    # of changes at the same seq, whose records arrive in any order, the largest first
+    since.sort(key=lambda each: (each.seq, -(each.effect_size or 0.0), each.feature or ""))
     detections: dict[Key, Change] = {}
     for change in since:
         if change.feature is not None and change.method is not None and change.method != "loss":
