@@ -114,8 +114,7 @@ class Encoding:
     """Turns observations into rows: numbers stay, categories become codes.
 
     A numeric feature becomes categorical with its first value that is not a number, or if it has
-    both numbers and booleans. Rows and codes
-    are valid until ``mark`` changes.
+    both numbers and booleans. Rows and codes are valid until ``mark`` changes.
 
     Examples
     --------

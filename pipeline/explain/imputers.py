@@ -12,7 +12,13 @@ from fluxplain.explain.method import Given, ImportanceMethod
 from fluxplain.explain.parameter_checks import ALL, check_size, check_warm_up
 from fluxplain.explain.players import Players
 from fluxplain.explain.randoms import below
-from fluxplain.explain.storage import Delay, GeometricReservoir, Reservoir, make_reservoir
+from fluxplain.explain.storage import (
+    Delay,
+    GeometricReservoir,
+    Reservoir,
+    entering,
+    make_reservoir,
+)
 
 if TYPE_CHECKING:
     from fluxplain.explain.storage import TreeStorage
@@ -93,12 +99,9 @@ class Replacement(ImportanceMethod):
 
     def store(self, observed: Observed) -> None:
         """Keep the observation as a source of replacements, once later ones do not resemble it."""
-        is_filling = len(self.reservoir.rows) < self.reservoir.size
-        for x in self.delay.through(observed, at_once=is_filling):
+        for x in entering(self.delay, self.reservoir, observed):
             if self.conditional is not None:
                 self.conditional.update(x)
-            is_new = x is observed.x
-            self.reservoir.update(observed if is_new else observed.encoding.observe(x))
 
     def take_over(self, before: Sequence[Self]) -> None:
         """Take over the samples of another method; all have drawn the same ones."""

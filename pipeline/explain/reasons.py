@@ -23,7 +23,7 @@ from fluxplain.explain.parameter_checks import check_warm_up
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.shapley import Contributions, Effort, Game, Way, contributions
 from fluxplain.explain.smoothing import Alpha, ExponentialMeans, check_alphas
-from fluxplain.explain.storage import Delay, GeometricReservoir
+from fluxplain.explain.storage import Delay, GeometricReservoir, entering
 
 DEFAULT_EFFORT = Effort(error=0.05, most_inputs=10_000)
 
@@ -117,10 +117,8 @@ class Background:
 
     def store(self, observed: Observed) -> None:
         """Keep the observation, once later ones do not resemble it."""
-        is_filling = len(self.reservoir.rows) < self.reservoir.size
-        for x in self.delay.through(observed, at_once=is_filling):
-            is_new = x is observed.x
-            self.reservoir.update(observed if is_new else observed.encoding.observe(x))
+        for _ in entering(self.delay, self.reservoir, observed):
+            pass
 
 
 class IncrementalReasons(Importances):

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Sequence
 from fluxplain.config import Config
 from fluxplain.evaluate import Encoding, Evaluator, Observed, Table
 from fluxplain.evaluate.evaluator import Label
-from fluxplain.explain.losses import predicted_class
 from fluxplain.explain.reasons import Background, OutputReasons
 from fluxplain.explain.shapley import Contributions, Effort
 from fluxplain.schemas import Reasons
 from fluxplain.schemas.record import MAX_RECORD_BYTES, Target
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.limits import NUMBER_BYTES, text_bytes
+from fluxplain.stages.predictions import predicted
 
 Named = Sequence[tuple[str, float]]
 """Contributions with their names."""
@@ -61,7 +61,8 @@ class StreamReasons:
         rng = random.Random(f"{self._seed}/{self._count}")
         self._count += 1
         self._skipped += 1
-        labels = self._chosen(sample, prediction, rng)
+        said = predicted(prediction.outputs()[0])
+        labels = self._chosen(sample, prediction, said, rng)
         found: Contributions | None = None
         if labels:
             found = self._background.contributions(
@@ -69,8 +70,7 @@ class StreamReasons:
             )
         if found is None:
             return []
-        predicted = _predicted(prediction)
-        reasons = [self._record(sample, found, label, predicted, model_version) for label in labels]
+        reasons = [self._record(sample, found, label, said, model_version) for label in labels]
         self._previous_seq, self._skipped = sample.seq, 0
         return reasons
 
@@ -78,17 +78,19 @@ class StreamReasons:
         """Keep an observation as part of the background of later ones."""
         self._background.store(observed)
 
-    def _chosen(self, sample: Sample, prediction: Table, rng: random.Random) -> list[Label | None]:
+    def _chosen(
+        self, sample: Sample, prediction: Table, said: Target | None, rng: random.Random
+    ) -> list[Label | None]:
         """Return the labels whose output is explained; none if the observation is not chosen."""
         settings, draw = self._settings, rng.random()
-        labels = _explained(settings.labels, prediction)
+        labels = _explained(settings.labels, prediction, said)
         if self.asked_seq is not None:
             return labels if sample.seq == self.asked_seq else []
         if sample.id is not None and sample.id in self._ids:
             return labels
         if draw >= settings.share:
             return []
-        if settings.predicted and _predicted(prediction) not in settings.predicted:
+        if settings.predicted and said not in settings.predicted:
             return []
         low = -float("inf") if settings.at_least is None else settings.at_least
         high = float("inf") if settings.at_most is None else settings.at_most
@@ -100,7 +102,7 @@ class StreamReasons:
         sample: Sample,
         found: Contributions,
         label: Label | None,
-        predicted: Target | None,
+        said: Target | None,
         model_version: str | None,
     ) -> Reasons:
         reasons = OutputReasons.of(found, self._players.names, label)
@@ -113,7 +115,7 @@ class StreamReasons:
             skipped=self._skipped - 1,
             id=sample.id,
             ts=sample.ts,
-            prediction=predicted,
+            prediction=said,
             label=label,
             output=reasons.output,
             base=reasons.base,
@@ -136,17 +138,13 @@ def _fitting(sample: Sample, largest: Named) -> Named:
         largest = largest[: len(largest) // 2]
 
 
-def _predicted(prediction: Table) -> Target | None:
-    [output] = prediction.outputs()
-    return predicted_class(output) if isinstance(output, dict) else output
-
-
-def _explained(labels: str | Collection[Label], prediction: Table) -> list[Label | None]:
+def _explained(
+    labels: str | Collection[Label], prediction: Table, said: Target | None
+) -> list[Label | None]:
     """Return the labels to explain out of those that the model knows."""
     known: Iterable[Label | None] = prediction.labels
     if prediction.labels == (None,) or labels == "all":
         return list(known)
     if labels == "predicted":
-        predicted = _predicted(prediction)
-        return [label for label in known if label == predicted][:1]
+        return [label for label in known if label == said][:1]
     return [label for label in known if label in labels]

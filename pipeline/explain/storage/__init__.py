@@ -8,7 +8,7 @@ out of (0, 1], raises ``ValueError``.
 
 from typing import TYPE_CHECKING
 
-from fluxplain.explain.storage.delay import Delay
+from fluxplain.explain.storage.delay import Delay, entering
 from fluxplain.explain.storage.recent import CategoryStorage, NumberStorage, RollingExtremes
 from fluxplain.explain.storage.reservoirs import (
     GeometricReservoir,
@@ -35,5 +35,6 @@ __all__ = [
     "SlidingWindow",
     "TreeStorage",
     "UniformReservoir",
+    "entering",
     "make_reservoir",
 ]

@@ -2,13 +2,14 @@
 
 import zlib
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from fluxplain.evaluate import Observation, Observed, Value
 from fluxplain.evaluate.encoding import EXACT, NUMBERS, Floats, columns_of
 from fluxplain.explain.storage.autocorrelation import Autocorrelations
+from fluxplain.explain.storage.reservoirs import Reservoir
 
 WAIT = 8.0
 """How many times the sum of the autocorrelations an observation waits.
@@ -90,6 +91,17 @@ class Delay:
             return numbers if own else numbers[columns_of(features, self._features)]
         # codes of categories may be others after a restart
         return np.array([as_number(x[feature]) for feature in self._features])
+
+
+def entering(delay: Delay, reservoir: Reservoir, observed: Observed) -> Iterator[Observation]:
+    """Yield the observations that need not wait any longer, each before it enters the reservoir.
+
+    None waits as long as the reservoir is not full.
+    """
+    is_filling = len(reservoir.rows) < reservoir.size
+    for x in delay.through(observed, at_once=is_filling):
+        yield x
+        reservoir.update(observed if x is observed.x else observed.encoding.observe(x))
 
 
 def as_number(value: Value) -> float:
