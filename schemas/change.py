@@ -9,6 +9,7 @@ import orjson
 from fluxplain.schemas.cloudevents import event_headers
 from fluxplain.schemas.explanation import Effect, EffectErrors
 from fluxplain.schemas.methods import Watched
+from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     Incarnation,
@@ -46,6 +47,58 @@ class Curve(Typed):
     classes: list[Label] | None = None
     second_grid: list[Value] | None = None
     effect_std_error: EffectErrors | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition(Typed):
+    """A condition on an observation: its ``feature`` compares with ``value`` as ``op`` says."""
+
+    feature: str
+    op: Literal["<=", ">", "==", "!="]
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Region(Typed):
+    """The observations that carry a change.
+
+    Attributes
+    ----------
+    conditions
+        One to three conditions, all of which they meet.
+    coverage
+        Their share of the observations since the change.
+    share
+        Their share of the change. It is above 1 if the others moved the other way.
+    """
+
+    conditions: list[Condition]
+    coverage: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence(Typed):
+    """An observation behind a change.
+
+    Attributes
+    ----------
+    seq, id
+        Its offset, and its id as far as it is known.
+    increment
+        Its increment, if it is one of those that moved the mean most; else None.
+    feature, value, low, high
+        A feature whose value was outside of all before, which lay between ``low`` and ``high``;
+        these are None for a new category. All are None without such a feature.
+    """
+
+    seq: int
+    id: Id | None = None
+    increment: float | None = None
+    feature: str | None = None
+    value: Value | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +200,14 @@ class Change(Record):
         The feature's iPDP at ``after_seq`` or shortly before it, and that of the observations from
         then on alone, up to ``status_seq``; None if there is none, or if both do not fit into a
         message.
+    evidence
+        The observations behind the change of an explanation: up to three since ``after_seq`` that
+        moved the mean most, and up to five from just before and during the change with a value
+        outside of all before.
+    region
+        The observations that carry the change, in the second record; None if all do alike, if it
+        did not last, or if too few are known. It is sought among the features that are explained
+        by themselves.
     incident
         Identifier that a stream's changes within ``drift.incident_window`` observations share,
         whatever their feature, group, pair and method: the stream, ``@`` and the seq of the
@@ -196,6 +257,8 @@ class Change(Record):
     loss_after: float | None = None
     curve_before: Curve | None = None
     curve_after: Curve | None = None
+    evidence: list[Evidence] | None = None
+    region: Region | None = None
     incident: str | None = None
     model_version: str | None = None
     incarnation: Incarnation = FIRST_INCARNATION

@@ -12,6 +12,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from fluxplain.schemas.methods import Method
+from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     BadRecordError,
@@ -108,6 +109,12 @@ class Evaluation(Record):
     points
         Method → evaluation points for each observation, for methods that have them. For a pair:
         the number of points of the first feature, these points, and those of the second.
+    values
+        The feature's value in each observation, texts cut to 64 characters; None for groups and
+        pairs.
+    ids
+        The id of each observation, cut alike: with one feature of the stream only, since it is the
+        same for all. None for others, and without ids.
     loss_changed_seq
         The seq from which on the loss, or the wrong predictions, may have changed the last time
         that their detector alarmed; None before the first time.
@@ -130,6 +137,8 @@ class Evaluation(Record):
     skipped: list[int]
     outputs: dict[Method, Annotated[list[list[Row] | None], Packable]]
     points: dict[Method, Annotated[list[list[Value] | None], Packable]]
+    values: list[Value | None] | None = None
+    ids: list[Id | None] | None = None
     model_version: str | None = None
     loss_changed_seq: int | None = None
     incarnation: Incarnation = FIRST_INCARNATION
@@ -172,6 +181,7 @@ class Evaluation(Record):
     def _lists(self) -> Iterator[list[Any]]:
         """Yield the lists with one item for each observation."""
         yield from (getattr(self, name) for name in _COLUMNS)
+        yield from (each for name in _OPTIONAL if (each := getattr(self, name)) is not None)
         for name in _BLOCKS:
             yield from getattr(self, name).values()
 
@@ -179,6 +189,9 @@ class Evaluation(Record):
         """Return the run of some consecutive observations."""
         before = self.seqs[begin - 1] if begin else self.previous_seq
         lists: dict[str, Any] = {name: getattr(self, name)[begin:end] for name in _COLUMNS}
+        for name in _OPTIONAL:
+            column = getattr(self, name)
+            lists[name] = column and column[begin:end]
         for name in _BLOCKS:
             blocks = getattr(self, name)
             lists[name] = {method: items[begin:end] for method, items in blocks.items()}
@@ -192,3 +205,5 @@ class Evaluation(Record):
 _BLOCKS = ("outputs", "points")
 
 _COLUMNS = ("seqs", "ts", "y", "loss", "prediction", "coverage", "skipped")
+
+_OPTIONAL = ("values", "ids")

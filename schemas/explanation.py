@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from fluxplain.schemas.methods import Method
+from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     BadRecordError,
@@ -82,6 +83,12 @@ class Explanation(Record):
         curve's standard deviation. With more than two classes, it is positive if probability moves
         to the later ones. The trends are the same for every alpha. None for other methods and for
         pairs.
+    values
+        The feature's value in each of the observations ``seqs``; texts are cut to 64 characters.
+        None for groups and pairs, and if ``explain.emit_every`` is above 256.
+    ids
+        The id of each of them, cut alike: with one feature of the stream only, since it is the same
+        for all. None for others, and without ids.
     loss
         Mean loss of the model over the labelled ones of these observations; None without labels.
     grid, effect
@@ -133,6 +140,8 @@ class Explanation(Record):
     seqs: list[int]
     increments: list[float]
     trends: list[float] | None = None
+    values: list[Value | None] | None = None
+    ids: list[Id | None] | None = None
     loss: float | None = None
     coverage: float = 1.0
     skipped: int = 0
@@ -157,10 +166,11 @@ class Explanation(Record):
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """Return the record of these fields: ``increments`` and ``trends`` as long as ``seqs``."""
+        """Return the record of these fields: the lists must be as long as ``seqs``."""
         explanation = cls.validated(fields)
-        n, trends = len(explanation.seqs), explanation.trends
-        for name, column in (("increments", explanation.increments), ("trends", trends)):
+        n = len(explanation.seqs)
+        for name in ("increments", "trends", "values", "ids"):
+            column = getattr(explanation, name)
             if column is not None and len(column) != n:
                 raise BadRecordError(f"{name} must be as long as seqs ({n})")
         return explanation

@@ -15,11 +15,9 @@ from typing import NamedTuple
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.follow_up import OpenChanges, Outcome, Series
 from fluxplain.drift.history import ThinnedHistory
-from fluxplain.drift.sentences import sentence
 from fluxplain.schemas import Change, Incarnation
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import Method, Watched
-from fluxplain.schemas.record import MAX_RECORD_BYTES
 
 FRAME = 10
 """Observations between two snapshots of all features' means. A feature ahead of the others takes
@@ -77,6 +75,11 @@ class Incidents:
         if course and course[-1][0] >= frame:
             frame, _ = course.pop()  # an explainer that restarted may be in an earlier frame
         course.append((frame, mean))
+
+    @property
+    def reached(self) -> int:
+        """Seq that all features have reached; -1 at the start."""
+        return self._reached
 
     def add(self, seq: int, change: Change | Followed) -> None:
         """Take a change or an outcome, found in the explanation with this seq."""
@@ -152,13 +155,9 @@ class Incidents:
         return math.fsum(abs(mean) for name, mean in known if name != feature)
 
     def _completed(self, change: Change) -> Change:
-        """Return a change with its rank now and its sentence, as far as it fits in a message."""
+        """Return a change with its rank now."""
         rank_after, ranked = _rank(change, change.after, self._means)
-        change = replace(change, rank_after=rank_after, ranked=ranked)
-        change = replace(change, detail=sentence(change))
-        if len(change.encode()) <= MAX_RECORD_BYTES:
-            return change
-        return replace(change, curve_before=None, curve_after=None)
+        return replace(change, rank_after=rank_after, ranked=ranked)
 
 
 def _rank(change: Change, mean: float | None, means: Means) -> tuple[int | None, int | None]:

@@ -1,9 +1,14 @@
 """A change in one sentence, for people."""
 
 import math
+from dataclasses import replace
 
 from fluxplain.schemas import Change
+from fluxplain.schemas.behind import named, outliers, where, which
 from fluxplain.schemas.wording import STATUS, distinct_texts, moved, plural, subject, written
+
+MOST_NAMED = 2
+"""Most observations that a sentence names."""
 
 
 def sentence(change: Change) -> str:
@@ -56,6 +61,10 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     loss_before, loss_after = change.loss_before, change.loss_after
     if not change.is_of_loss and loss_before is not None and loss_after is not None:
         text += f"; the loss {moved((loss_before, None), (loss_after, None), written)}"
+    if change.region is not None:
+        text += f"; where {where(change.region)}"
+    for each in outliers(change.evidence)[:MOST_NAMED]:
+        text += f"; {named(each)} had {which(replace(each, increment=None))}"
     return text
 
 

@@ -1,16 +1,21 @@
 """The third stage: detectors watch the explanations; a change becomes a record."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from fluxplain.config import Config
+from fluxplain.drift.behind import with_what_is_behind
 from fluxplain.drift.curve_history import CurveHistory
 from fluxplain.drift.follow_up import Outcome
 from fluxplain.drift.incidents import Followed, Incidents
+from fluxplain.drift.recent import Recent
+from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.schemas import (
     BadRecordError,
+    Change,
     Explanation,
     Incarnation,
     Record,
@@ -19,6 +24,7 @@ from fluxplain.schemas import (
 from fluxplain.schemas.change import Curve, Signal
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
+from fluxplain.schemas.record import MAX_RECORD_BYTES, Value
 from fluxplain.stages.chain import Chain, Gap, Sight
 from fluxplain.stages.limits import check_length, check_order
 from fluxplain.stages.stage import Message
@@ -56,6 +62,11 @@ class DriftStage(KeyedStage[Explanation]):
         self._anchored = config.explain.of("ipdp").grid_settings().is_anchored
         self._drift = config.drift
         self._detectors = {method: config.detector(method) for method in get_args(Method)}
+        self._categorical = config.categorical
+        self._emit_every = config.explain.emit_every
+        self._n_series = sum(len(config.methods_of(name)) for name in config.explained)
+        # a change is followed up for long, and compared with as many before it
+        self._kept = 3 * self._drift.follow_up
         self._lives: dict[str, dict[int, _Stream]] = {}
 
     def check(self, record: Explanation) -> None:
@@ -67,9 +78,13 @@ class DriftStage(KeyedStage[Explanation]):
         if record.seqs and record.seqs[-1] > record.seq:
             raise BadRecordError(f"seqs must not go beyond seq ({record.seq})")
         numbers = (record.value, record.loss or 0.0, *record.increments, *(record.trends or ()))
+        for value in (*(record.values or ()), *(record.ids or ())):
+            check_length("a value or an id", value)
+        if record.feature not in self._categorical:
+            numbers += tuple(map(_as_number, record.values or ()))
         if not all(map(is_moderate, numbers)):
             raise BadRecordError(
-                "value, increments, trends and loss must lie between "
+                "value, increments, trends, values and loss must be numbers between "
                 f"-{MAX_NUMBER:g} and {MAX_NUMBER:g}"
             )
 
@@ -82,7 +97,18 @@ class DriftStage(KeyedStage[Explanation]):
         if stream is None or stream.is_over(e):
             return []
         records = self._watched(stream, message, e)
-        return [*records, *stream.incidents.advance(e.feature, e.seq)]
+        changes = stream.incidents.advance(e.feature, e.seq)
+        records += [self._finished(stream, change) for change in changes]
+        stream.recent.forget(stream.incidents.reached - self._kept)
+        return records
+
+    def _finished(self, stream: "_Stream", change: Change) -> Change:
+        """Return a change with what is behind it, and its sentence, as far as it fits."""
+        change = with_what_is_behind(change, stream.recent, self._drift.follow_up, str(self._seed))
+        change = replace(change, detail=sentence(change))
+        if len(change.encode()) <= MAX_RECORD_BYTES:
+            return change
+        return replace(change, curve_before=None, curve_after=None)
 
     def _stream(self, e: Explanation) -> "_Stream | None":
         """Return the state of the stream for an explanation's model; None if that is outdated.
@@ -96,12 +122,14 @@ class DriftStage(KeyedStage[Explanation]):
             if len(lives) == LIVES and number < min(lives):
                 return None
             window, least = self._drift.incident_window, self._drift.min_effect
-            lives[number] = _Stream(Incidents(self._explained, window, least), self._anchored)
+            incidents = Incidents(self._explained, window, least)
+            recent = Recent(self._categorical, self._n_series, self._emit_every)
+            lives[number] = _Stream(incidents, recent, self._anchored)
             if len(lives) > LIVES:
                 del lives[min(lives)]
         return lives[number]
 
-    def _watched(self, stream: "_Stream", message: Message, e: Explanation) -> Sequence[Record]:
+    def _watched(self, stream: "_Stream", message: Message, e: Explanation) -> list[Record]:
         """Feed the detector; return the gap notice and the dead letter, if any."""
         state = self._state(stream, e)
         read, watches = state.chain.newest, state.watches
@@ -116,6 +144,7 @@ class DriftStage(KeyedStage[Explanation]):
                 records.append(self.gap_notice(e, gap, e.seq, e.ts, f"explanations {what}"))
         if e.seq > read:
             stream.remember_curve(e)
+            stream.recent.add(e, read)
             for watch in watches:
                 _detect(stream, watch, e, read)
             if watches and e.seqs:
@@ -165,6 +194,8 @@ class _Stream:
     ----------
     incidents
         Ranks and groups its changes.
+    recent
+        Its newest observations.
     anchored
         Whether points of curves stay where they are.
     incarnations
@@ -177,6 +208,7 @@ class _Stream:
     """
 
     incidents: Incidents
+    recent: Recent
     anchored: bool
     incarnations: dict[str, Incarnation] = field(default_factory=dict)
     states: dict[tuple[str, Method], _State] = field(default_factory=dict)
@@ -203,6 +235,11 @@ class _Stream:
         """Return the curve of a feature at a seq, and that of the later observations alone."""
         history = self.curves.get(feature)
         return (None, None) if history is None else history.around(seq)
+
+
+def _as_number(value: Value | None) -> float:
+    """Return a number, 0 for a missing one; NaN for a text."""
+    return math.nan if isinstance(value, str) else value or 0.0
 
 
 def _detect(stream: _Stream, watch: SignalWatch, e: Explanation, read: int) -> None:

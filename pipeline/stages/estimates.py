@@ -21,6 +21,7 @@ from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.schemas.evaluation import Evaluation
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
+from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import FIRST_INCARNATION, Label
 from fluxplain.stages.answered import Answered, Errors, Reading, axis_of, increments_in
 from fluxplain.stages.chain import Chain, Gap
@@ -41,6 +42,8 @@ class Pending:
     queued: list[Any] = field(default_factory=list)
     increments: list[float] = field(default_factory=list)
     trends: list[float] = field(default_factory=list)
+    values: list[Value | None] = field(default_factory=list)
+    ids: list[Id | None] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
 
     @property
@@ -255,6 +258,8 @@ class FeatureState:
             pending = self.pending[method]
             pending.queued.append(reading.found[method][i])
             pending.seqs.append(run.seqs[i])
+            pending.values.append(run.values[i] if run.values else None)
+            pending.ids.append(run.ids[i] if run.ids else None)
             if (loss := run.loss[i]) is not None:
                 pending.losses.append(loss)
         return methods

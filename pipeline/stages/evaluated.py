@@ -14,7 +14,9 @@ from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.schemas import Evaluation, Record
 from fluxplain.schemas.evaluation import Row
 from fluxplain.schemas.methods import METHODS, Method
+from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import FIRST_INCARNATION, Incarnation, Target, Timestamp
+from fluxplain.stages.limits import SHORT_TEXT
 from fluxplain.stages.pair_points import joined
 
 if TYPE_CHECKING:  # it loads the compiler, which only some roles need
@@ -44,6 +46,10 @@ class Evaluated(Record):
         Feature → the labels of its outputs.
     coverage
         Feature → share of the observations with a value.
+    x, id
+        The observation, and its id.
+    id_with
+        The feature whose evaluation has the id.
     failed
         Features on whose inputs the model failed: their evaluation is empty.
     """
@@ -62,6 +68,9 @@ class Evaluated(Record):
     previous_seqs: Mapping[str, int | None]
     classes: Mapping[str, Labels]
     coverage: Mapping[str, float]
+    x: Mapping[str, Value]
+    id: Id | None = None
+    id_with: str | None = None
     failed: Collection[str] = ()
     model_version: str | None = None
     loss_changed_seq: int | None = None
@@ -265,12 +274,21 @@ def _evaluation(
         classes=None if labels == (None,) else cast(list[Label], list(labels)),
         prediction=prediction,
         coverage=[each.evaluated.coverage[name] for each in items],
+        values=_known([each.evaluated.x.get(name) for each in items]),
+        ids=_known([each.evaluated.id for each in items]) if name == first.id_with else None,
         outputs=outputs,
         points=points,
         model_version=first.model_version,
         loss_changed_seq=first.loss_changed_seq,
         incarnation=first.incarnation,
     )
+
+
+def _known(column: list[Any]) -> list[Any] | None:
+    """Return a column with its texts cut; None if it has nothing."""
+    if all(each is None for each in column):
+        return None
+    return [each[:SHORT_TEXT] if isinstance(each, str) else each for each in column]
 
 
 def _by_name(answers: "Answers", labels: Labels) -> dict[str, list[Row]]:

@@ -38,6 +38,7 @@ class Evaluations:
 
     def __init__(self, config: Config, stream: str, explained: Sequence[str]) -> None:
         self._stream = stream
+        self._id_with = next(iter(config.explained))
         self._methods = {name: config.methods_of(name) for name in explained}
         needs_label = {METHODS[method].needs_label for method in config.explain.methods}
         self._any_needs_label, self._any_needs_none = True in needs_label, False in needs_label
@@ -81,6 +82,9 @@ class Evaluations:
             {name: self._previous[name] for name in classes},
             classes,
             {name: coverage.of(name) for name in classes},
+            sample.x,
+            sample.id,
+            self._id_with,
             failed,
             model_version,
             loss_changed_seq,

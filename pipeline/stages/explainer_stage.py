@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from typing import TypeVar
 
 from fluxplain.config import Config
 from fluxplain.explain.curve import IceCurves
@@ -21,14 +22,30 @@ from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 from fluxplain.stages.chain import Sight
 from fluxplain.stages.estimates import FeatureState, Pending
-from fluxplain.stages.limits import MAX_RUN, NUMBER_BYTES, check_length, check_order
+from fluxplain.stages.limits import (
+    MAX_RUN,
+    NUMBER_BYTES,
+    SHORT_TEXT,
+    check_at_most,
+    check_length,
+    check_order,
+)
 from fluxplain.stages.method_code import reach_of
 from fluxplain.stages.stage import Message
 from fluxplain.stages.streams import KeyedStage
 
+T = TypeVar("T")
+
 SILENCE = 1000
 """Observations after which a feature without an explanation gets one without news: ranks and
 incidents wait for each feature."""
+
+
+MOST_VALUES = 256
+"""Most observations in an explanation that has their values and ids."""
+
+TEXT_BYTES = 6 * SHORT_TEXT + 3
+"""Longest value or id in JSON, in bytes, with its comma."""
 
 
 class ExplainerStage(KeyedStage[Evaluation]):
@@ -59,7 +76,9 @@ class ExplainerStage(KeyedStage[Evaluation]):
         self._emit_every = config.explain.emit_every
         self._silence = max(SILENCE, self._emit_every)
         self._methods = {name: config.methods_of(name) for name in config.explained}
-        self._room = MAX_RECORD_BYTES - 3 * NUMBER_BYTES * self._emit_every
+        self._has_values = self._emit_every <= MOST_VALUES
+        size = NUMBER_BYTES * 3 + self._has_values * 2 * TEXT_BYTES
+        self._room = MAX_RECORD_BYTES - size * self._emit_every
         self._states: dict[tuple[str, str], FeatureState] = {}
         # kept in checkpoints: a stream that restarts begins with it again
         self._learned: dict[str, FeatureState] = config.learned("estimates") or {}
@@ -72,6 +91,10 @@ class ExplainerStage(KeyedStage[Evaluation]):
         check_order(record.previous_seq, record.seqs)
         for ts in record.ts:
             check_length("ts", ts)
+        for name in ("values", "ids"):
+            for each in getattr(record, name) or ():
+                if isinstance(each, str):
+                    check_at_most(f"an item of {name}", len(each), "characters", SHORT_TEXT)
 
     def step(self, record: tuple[Message, Evaluation]) -> Sequence[Record]:
         """Return the explanations that are due, in the order of their seq.
@@ -138,6 +161,11 @@ class ExplainerStage(KeyedStage[Evaluation]):
                 letters.append(_unusable(message, single, reason))
         return letters
 
+    def _fitting(self, column: list[T]) -> list[T] | None:
+        """Return a column; None if it has nothing, or does not fit."""
+        has_any = self._has_values and any(each is not None for each in column)
+        return column if has_any else None
+
     def _new_state(self, feature: str) -> FeatureState:
         if feature in self._learned:
             state = deepcopy(self._learned[feature])
@@ -183,6 +211,8 @@ class ExplainerStage(KeyedStage[Evaluation]):
                 seqs=pending.seqs,
                 increments=pending.increments,
                 trends=state.trends(method),
+                values=self._fitting(pending.values),
+                ids=self._fitting(pending.ids),
                 loss=pending.loss,
                 coverage=run.coverage[i],
                 skipped=run.skipped[i],

@@ -15,6 +15,9 @@ MAX_TEXT = 1_000
 """Longest text, in characters, of a category, a label, an id or a time: published records repeat
 them and must stay below the broker's limit of 1 MB a message."""
 
+SHORT_TEXT = 64
+"""Length to which texts are cut where they only say which observation it is, or where it lies."""
+
 MAX_PARTITIONS = 10_000
 """Largest number of partitions of ``features``, each of which has a state: ten times as many as can
 be configured."""

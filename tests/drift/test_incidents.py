@@ -128,6 +128,7 @@ def of_means(means: dict[str, list[float]]) -> list[Explanation]:
                 previous_seq=t - 1 if t else None,
                 seqs=[t],
                 increments=[numbers[t]],
+                values=None,
                 loss=0.1 if t < 300 else 0.4,
             )
             records.append(record)

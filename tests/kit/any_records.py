@@ -89,15 +89,18 @@ def _of_equal_length(kind: type[Any], *names: str) -> st.SearchStrategy[Any]:
 
 VALUES = anything(Value)
 TIMES = maybe(anything(Timestamp))
-EVALUATION_LISTS = ("ts", "y", "loss", "prediction", "coverage", "skipped", "outputs", "points")
+EVALUATION_LISTS = (
+    *("ts", "y", "loss", "prediction", "coverage", "skipped"),
+    *("outputs", "points", "values", "ids"),
+)
 ANY: dict[type[Record], st.SearchStrategy[Any]] = {
     **{kind: any_record(kind) for kind in RECORDS},
     Control: st.one_of(  # not both: a command about one model only
-        any_record(Control, every=INTEGERS, withdraw=st.none()),
-        any_record(Control, every=INTEGERS, model=st.none()),
+        any_record(Control, every=SEQS, withdraw=st.none()),
+        any_record(Control, every=SEQS, model=st.none()),
     ),
     Evaluation: _of_equal_length(Evaluation, "seqs", *EVALUATION_LISTS),
-    Explanation: _of_equal_length(Explanation, "seqs", "increments", "trends"),
+    Explanation: _of_equal_length(Explanation, "seqs", "increments", "trends", "values", "ids"),
     Reasons: _of_equal_length(Reasons, "names", "contributions", "std_errors", "values"),
     DeadLetter: st.builds(
         DeadLetter.wrapping,

@@ -78,4 +78,5 @@ def answers(
         {feature: seq - 1},
         {feature: labels},
         {feature: 1.0},
+        {feature: 1.0},
     )

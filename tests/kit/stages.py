@@ -12,7 +12,7 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import DeadLetter, Evaluation, Explanation, Record
-from fluxplain.schemas.evaluation import _BLOCKS, _COLUMNS
+from fluxplain.schemas.evaluation import _BLOCKS, _COLUMNS, _OPTIONAL
 from fluxplain.stages import ExplainerStage, ModelStage
 from fluxplain.stages.metering import Work
 from fluxplain.stages.model_stage import WHOLE
@@ -63,7 +63,8 @@ def merged(runs: Sequence[Evaluation]) -> Evaluation:
     def whole(name: str) -> list[Any]:
         return [item for run in runs for item in getattr(run, name)]
 
-    columns = {name: whole(name) for name in _COLUMNS}
+    given = [name for name in _OPTIONAL if getattr(runs[0], name) is not None]
+    columns = {name: whole(name) for name in (*_COLUMNS, *given)}
     blocks = {
         name: {
             method: [item for run in runs for item in getattr(run, name)[method]]

@@ -53,7 +53,7 @@ def of_both(one: Evaluated, other: Evaluated) -> Evaluated:
         [*answer.blocks, *more.blocks],
         [*(answer.points or ()), *(more.points or ())],
     )
-    fields = ("methods", "previous_seqs", "classes", "coverage")
+    fields = ("methods", "previous_seqs", "classes", "coverage", "x")
     both: dict[str, Any] = {n: {**getattr(one, n), **getattr(other, n)} for n in fields}
     return replace(one, answers={"ipdp": merged}, **both)
 

@@ -1,0 +1,65 @@
+"""What is behind a change: the observations that show it, and where they lie."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+
+from fluxplain.drift.evidence import evidence_of
+from fluxplain.drift.recent import Columns, Recent
+from fluxplain.drift.region import Cut, Side, find_region
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Condition, Region
+
+DIGITS = 6
+"""Significant digits of the numbers in conditions."""
+
+
+def with_what_is_behind(change: Change, recent: Recent, before: int, seed: str) -> Change:
+    """Return a change with its evidence, and its region if it is the second record.
+
+    The region compares the observations since the change with at most ``before`` before it.
+    """
+    seq = change.seq if change.status_seq is None else change.status_seq
+    sure = recent.sure(seq, change.feature, change.method)
+    change = replace(change, evidence=evidence_of(change, recent, sure) or None)
+    if change.status not in {"confirmed", "unclear"} or change.signal != "increment":
+        return change
+    return replace(change, region=_region(change, recent, sure, before, seed))
+
+
+def _region(change: Change, recent: Recent, sure: int, before: int, seed: str) -> Region | None:
+    begin = change.after_seq
+    if begin is None:
+        return None
+    own = recent.columns(change.feature, change.method)
+    of_all = {f: recent.columns(f, change.method) for f in recent.features(change.method)}
+    sides = [
+        _side(own.between(*span), of_all) for span in ((begin - before, begin), (begin, sure + 1))
+    ]
+    categorical = [feature for feature in of_all if recent.is_categorical(feature)]
+    rng = random.Random(f"{seed}/{change.id}")
+    found = find_region(sides[0], sides[1], categorical, rng)
+    if found is None:
+        return None
+    conditions = [_condition(cut, recent) for cut in found.cuts]
+    return Region(conditions, round(found.coverage, DIGITS), round(found.share, DIGITS))
+
+
+def _side(own: Columns, of_all: dict[str, Columns]) -> Side:
+    """Return the increments, and the values of all features in the same observations."""
+    values = {}
+    for feature, columns in of_all.items():
+        places = np.searchsorted(columns.seqs, own.seqs)
+        inside = places < len(columns.seqs)
+        inside[inside] = columns.seqs[places[inside]] == own.seqs[inside]
+        values[feature] = np.full(len(own.seqs), np.nan)
+        values[feature][inside] = columns.values[places[inside]]
+    return Side(values, own.increments)
+
+
+def _condition(cut: Cut, recent: Recent) -> Condition:
+    category = recent.category(cut.name, cut.at) if cut.is_equal else None
+    if category is not None:
+        return Condition(cut.name, "!=" if cut.is_not else "==", category)
+    return Condition(cut.name, ">" if cut.is_not else "<=", float(f"{cut.at:.{DIGITS}g}"))

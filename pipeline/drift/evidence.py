@@ -1,0 +1,55 @@
+"""The observations behind a change: which moved it most, and which had values never seen before."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from fluxplain.drift.recent import Recent
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Evidence
+
+MOST_MOVING, MOST_OUTLIERS = 3, 5
+"""Largest number of observations that moved the mean most, and of those with outliers."""
+
+EARLIER = 1_000
+"""Outliers count from so many observations before a change: a model takes a while to be misled."""
+
+
+def evidence_of(change: Change, recent: Recent, sure: int) -> list[Evidence]:
+    """Return the observations behind a change, in order; ``sure`` is that of ``recent``."""
+    found = {each.seq: each for each in _moving(change, recent)}
+    for each in _outliers(change, recent, sure):
+        increment = found[each.seq].increment if each.seq in found else None
+        found[each.seq] = replace(each, increment=increment)
+    ids = {seq: recent.id_of(seq, change.method) for seq in found if seq <= sure}
+    return [replace(found[seq], id=ids.get(seq)) for seq in sorted(found)]
+
+
+def _moving(change: Change, recent: Recent) -> list[Evidence]:
+    """Return the observations since the change that moved the mean most, in its direction."""
+    before, begin = change.before, change.after_seq
+    if before is None or begin is None or change.signal != "increment":
+        return []
+    known = recent.columns(change.feature, change.method).between(begin, change.seq + 1)
+    rise = 1.0 if change.direction == "rose" else -1.0
+    by = rise * (known.increments - before)
+    largest = np.argsort(-by, kind="stable")[:MOST_MOVING]
+    return [
+        Evidence(int(known.seqs[i]), increment=float(known.increments[i]))
+        for i in largest
+        if by[i] > 0.0
+    ]
+
+
+def _outliers(change: Change, recent: Recent, sure: int) -> list[Evidence]:
+    """Return the observations just before and during the change with outliers, the nearest ones."""
+    begin = change.seq if change.after_seq is None else change.after_seq
+    earliest = min(begin, change.seq - (change.delay_bound or 0)) - EARLIER
+    latest = min(change.seq, sure)
+    of_all = recent.outliers(change.method)
+    near = [(f, each) for f, each in of_all if earliest <= each.seq <= latest]
+    near.sort(key=lambda of: (abs(of[1].seq - begin), of[1].seq))
+    return [
+        Evidence(each.seq, feature=feature, value=each.value, low=each.low, high=each.high)
+        for feature, each in near[:MOST_OUTLIERS]
+    ]

@@ -1,0 +1,171 @@
+"""The newest observations of a stream as its explanations tell them: increments and values."""
+
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+
+from fluxplain.drift.outliers import Outlier, Outliers
+from fluxplain.evaluate.encoding import Floats, Places
+from fluxplain.schemas import Explanation
+from fluxplain.schemas.methods import Watched
+from fluxplain.schemas.observation import Id
+from fluxplain.schemas.record import Value
+
+MOST_AHEAD = 10_000_000
+"""Most increments of a stream, of all features and methods together, while some features are far
+ahead of others: about 240 MB."""
+
+MOST_CATEGORIES = 1_000
+"""Most categories of a feature that are told apart."""
+
+
+class Columns(NamedTuple):
+    """Increments of a feature and a method, and the feature's values, in the order of ``seqs``.
+
+    Categories are codes; a missing value is NaN.
+    """
+
+    seqs: Places
+    increments: Floats
+    values: Floats
+
+    def between(self, begin: int, end: int) -> "Columns":
+        """Return the observations from ``begin`` to before ``end``."""
+        first, last = np.searchsorted(self.seqs, (begin, end))
+        seqs, increments, values = self
+        return Columns(seqs[first:last], increments[first:last], values[first:last])
+
+
+NOTHING = Columns(np.empty(0, np.int64), np.empty(0), np.empty(0))
+
+
+class Recent:
+    """The last observations of a stream, by feature and method.
+
+    The explanations of its features arrive in any order, and each tells of up to ``emit_every``
+    observations. So one asks for what is known for sure: see :meth:`sure`.
+
+    Parameters
+    ----------
+    categorical
+        Names of the categorical features.
+    series
+        Number of features, groups and pairs, each counted with each of its methods.
+    emit_every
+        Most observations that an explanation tells of.
+    """
+
+    def __init__(self, categorical: Collection[str], series: int, emit_every: int) -> None:
+        self._categorical = frozenset(categorical)
+        self._most = MOST_AHEAD // max(series, 1)
+        self._emit_every = emit_every
+        self._series: dict[tuple[str, Watched], _Series] = {}
+        self._codes: dict[str, dict[Value, int]] = {}
+        self._outliers: dict[tuple[str, Watched], Outliers] = {}
+        self._ids: dict[Watched, dict[int, Id]] = {}
+
+    def add(self, e: Explanation, read: int) -> None:
+        """Take what an explanation tells about observations after seq ``read``."""
+        key = e.feature, e.method
+        series = self._series.setdefault(key, _Series(self._most))
+        nothing = [None] * len(e.seqs)
+        values, ids = e.values or nothing, e.ids or nothing
+        for seq, increment, value, id_ in zip(e.seqs, e.increments, values, ids, strict=True):
+            if seq <= read:
+                continue
+            series.add(seq, increment, self._number(e.feature, value))
+            if value is not None:
+                self._outliers_of(key).add(seq, value)
+            if id_ is not None:
+                self._ids.setdefault(e.method, {})[seq] = id_
+
+    def _number(self, feature: str, value: Value | None) -> float:
+        if value is None:
+            return math.nan
+        if feature not in self._categorical:
+            return float(value)
+        codes = self._codes.setdefault(feature, {})
+        if value not in codes and len(codes) >= MOST_CATEGORIES:
+            return math.nan
+        return float(codes.setdefault(value, len(codes)))
+
+    def _outliers_of(self, key: tuple[str, Watched]) -> Outliers:
+        if key not in self._outliers:
+            self._outliers[key] = Outliers(categorical=key[0] in self._categorical)
+        return self._outliers[key]
+
+    def forget(self, before: int) -> None:
+        """Drop the observations before a seq."""
+        for series in self._series.values():
+            series.forget(before)
+        for ids in self._ids.values():
+            for seq in [seq for seq in ids if seq < before]:
+                del ids[seq]
+
+    def sure(self, seq: int, feature: str | None, method: Watched | None) -> int:
+        """Return up to which seq a method has told of all features; -1 if of none.
+
+        That is once all of them have reached a seq, and if it has told of this feature up to there.
+        """
+        seqs = self.columns(feature, method).seqs
+        place = int(np.searchsorted(seqs, seq, side="right")) - 1 - self._emit_every
+        return int(seqs[place]) if place >= 0 else -1
+
+    def columns(self, feature: str | None, method: Watched | None) -> Columns:
+        """Return what is known of a feature."""
+        series = self._series.get((feature or "", method or "loss"))
+        return NOTHING if series is None else series.columns()
+
+    def features(self, method: Watched | None) -> list[str]:
+        """Return the features that have values and this method, in a fixed order."""
+        return sorted(name for name, of in self._outliers if of == method)
+
+    def category(self, feature: str, code: float) -> Value | None:
+        """Return the category with a code; None for a numeric feature."""
+        codes = self._codes.get(feature)
+        return None if codes is None else [*codes][int(code)]
+
+    def is_categorical(self, feature: str) -> bool:
+        """Return whether a feature's values are codes."""
+        return feature in self._categorical
+
+    def outliers(self, method: Watched | None) -> list[tuple[str, Outlier]]:
+        """Return the outliers of all features among the observations that a method explained."""
+        return [
+            (name, each)
+            for name in self.features(method)
+            for each in self._outliers[name, method or "loss"].newest
+        ]
+
+    def id_of(self, seq: int, method: Watched | None) -> Id | None:
+        """Return the id of an observation, if it is known."""
+        return self._ids.get(method or "loss", {}).get(seq)
+
+
+class _Series:
+    """Increments of a feature and a method, and the feature's values."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._seqs, self._increments, self._values = array("q"), array("d"), array("d")
+
+    def add(self, seq: int, increment: float, value: float) -> None:
+        self._seqs.append(seq)
+        self._increments.append(increment)
+        self._values.append(value)
+        if len(self._seqs) > self._most:
+            self._drop(len(self._seqs) // 2)
+
+    def forget(self, before: int) -> None:
+        self._drop(bisect_left(self._seqs, before))
+
+    def _drop(self, n: int) -> None:
+        for column in (self._seqs, self._increments, self._values):
+            del column[:n]
+
+    def columns(self) -> Columns:
+        return Columns(*map(np.array, (self._seqs, self._increments, self._values)))

@@ -1,0 +1,252 @@
+"""Where a change is: the observations that carry it, by at most three conditions."""
+
+import math
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fluxplain.evaluate.encoding import Floats
+
+Mask = NDArray[np.bool_]
+
+MOST_CONDITIONS = 3
+"""Largest number of conditions of a region."""
+
+CUTS, FINE_CUTS = 15, 63
+"""Quantiles of a feature at which it is divided: in the search, and to place the cuts found."""
+
+MOST_CATEGORIES = 15
+"""Most frequent categories of a feature that a condition may name."""
+
+LEAST = 30
+"""Smallest count of observations before the change, and after it, on either side of a condition."""
+
+SHIFTS = 49
+"""How often the increments are moved along the observations, to see what chance finds."""
+
+FIRST, FURTHER = 1e-4, 1e-2
+"""Largest chance that nothing but chance gives the first condition, and each further one."""
+
+LEAST_SHARE, LEAST_RATIO = 0.4, 1.3
+"""A region carries at least this share of the change, and so many times its share of the
+observations."""
+
+EULER = 0.5772156649015329
+
+TAIL = 0.01
+"""Share of the increments on either side that counts like the largest of the others."""
+
+
+class Cut(NamedTuple):
+    """A condition: a value is at most ``at``, or is ``at`` (``is_equal``); or not (``is_not``)."""
+
+    name: str
+    at: float
+    is_equal: bool = False
+    is_not: bool = False
+
+    def holds(self, values: Floats) -> Mask:
+        """Return where the condition holds; nowhere for a missing value."""
+        with np.errstate(invalid="ignore"):
+            found: Mask = values == self.at if self.is_equal else values <= self.at
+        return (~found if self.is_not else found) & ~np.isnan(values)
+
+
+class Found(NamedTuple):
+    """The conditions of a region, its share of the observations, and that of the change."""
+
+    cuts: Sequence[Cut]
+    coverage: float
+    share: float
+
+
+class Side(NamedTuple):
+    """Observations before or after a change: values by feature, and their increments."""
+
+    values: Mapping[str, Floats]
+    increments: Floats
+
+    def some(self, mask: Mask) -> "Side":
+        """Return some of the observations."""
+        values = {name: each[mask] for name, each in self.values.items()}
+        return Side(values, self.increments[mask])
+
+
+class _Sides(NamedTuple):
+    """The observations before and after a change, as far as they meet the conditions so far."""
+
+    before: Side
+    after: Side
+
+    @property
+    def change(self) -> float:
+        """Difference of the mean increments."""
+        return float(self.after.increments.mean() - self.before.increments.mean())
+
+    def meeting(self, cuts: Iterable[Cut]) -> "_Sides":
+        """Return the observations that meet conditions."""
+        return _Sides(*(side.some(_meeting(side, cuts)) for side in self))
+
+    def are_enough(self) -> bool:
+        """Return whether there are enough observations to divide them once more."""
+        return min(len(side.increments) for side in self) >= 2 * LEAST
+
+
+def find_region(
+    before: Side, after: Side, categorical: Collection[str], rng: random.Random
+) -> Found | None:
+    """Return the region that carries the change of the mean increment; None if there is none.
+
+    One condition after the other is chosen: where the change differs most between the observations
+    that meet it and the others, in standard errors. It must differ more than by chance. What chance
+    gives is seen by moving the increments along the observations, separately before and after the
+    change: they depend on each other as they did, and on the values no longer.
+
+    Parameters
+    ----------
+    categorical
+        Features whose values are codes of categories.
+    rng
+        Says by how much the increments are moved.
+    """
+    sides = _Sides(*map(_clipped, (before, after)))
+    if not sides.are_enough() or not sides.change:
+        return None
+    cuts = _chosen(sides, categorical, math.copysign(1.0, sides.change), rng)
+    if not cuts:
+        return None
+    cuts = _tightest(_placed(sides, cuts))
+    parts = [np.where(_meeting(s, cuts), s.increments, 0.0).mean() for s in (before, after)]
+    share = float(parts[1] - parts[0]) / _Sides(before, after).change
+    coverage = float(_meeting(after, cuts).mean())
+    if share < max(LEAST_SHARE, LEAST_RATIO * coverage):
+        return None
+    return Found(cuts, coverage, share)
+
+
+def _clipped(side: Side) -> Side:
+    if not len(side.increments):
+        return side
+    low, high = np.quantile(side.increments, (TAIL, 1.0 - TAIL))
+    return Side(side.values, side.increments.clip(low, high))
+
+
+def _meeting(side: Side, cuts: Iterable[Cut]) -> Mask:
+    """Return which observations meet all conditions."""
+    mask = np.ones(len(side.increments), bool)
+    for cut in cuts:
+        mask &= cut.holds(side.values[cut.name])
+    return mask
+
+
+def _chosen(
+    sides: _Sides, categorical: Collection[str], direction: float, rng: random.Random
+) -> list[Cut]:
+    """Return the conditions, one chosen after the other."""
+    cuts: list[Cut] = []
+    while len(cuts) < MOST_CONDITIONS and sides.are_enough():
+        candidates = [*_candidates(sides, categorical, CUTS)]
+        if not candidates:
+            break
+        moved = [_moved(side.increments, rng) for side in sides]
+        differences = _differences(sides, candidates, moved)
+        if not differences[:, 0].any():
+            break
+        best = int(abs(differences[:, 0]).argmax())
+        found, by_chance = differences[best, 0], abs(differences[:, 1:]).max(axis=0)
+        if _chance(abs(found), by_chance) > (FURTHER if cuts else FIRST):
+            break
+        cut = candidates[best]
+        cut = cut if found * direction > 0.0 else cut._replace(is_not=True)
+        cuts.append(cut)
+        sides = sides.meeting([cut])
+    return cuts
+
+
+def _placed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
+    """Return the conditions with the numbers at which the change differs most."""
+    for place, cut in enumerate(cuts):
+        if cut.is_equal:
+            continue
+        others = sides.meeting([other for other in cuts if other is not cut])
+        values = (
+            {cut.name: others.before.values[cut.name]},
+            {cut.name: others.after.values[cut.name]},
+        )
+        others = _Sides(*(Side(v, s.increments) for v, s in zip(values, others, strict=True)))
+        candidates = [*_candidates(others, (), FINE_CUTS)] or [cut]
+        unmoved = [side.increments[:, None] for side in others]
+        differences = _differences(others, candidates, unmoved)[:, 0]
+        differences = -differences if cut.is_not else differences
+        direction = math.copysign(1.0, sides.change)
+        if (direction * differences).max() > 0.0:
+            at = candidates[int((direction * differences).argmax())].at
+            cuts = [*cuts[:place], cut._replace(at=at), *cuts[place + 1 :]]
+    return cuts
+
+
+def _tightest(cuts: list[Cut]) -> list[Cut]:
+    """Return the conditions; of several on the same side of a feature's values, the tightest."""
+    tightest: dict[tuple[str, bool, float | None], Cut] = {}
+    for cut in cuts:
+        key = cut.name, cut.is_not, cut.at if cut.is_equal else None
+        other = tightest.get(key, cut)
+        at = max(cut.at, other.at) if cut.is_not else min(cut.at, other.at)
+        tightest[key] = cut._replace(at=at)
+    return [*tightest.values()]
+
+
+def _candidates(sides: _Sides, categorical: Collection[str], n: int) -> Iterator[Cut]:
+    """Yield the conditions that divide the observations at n quantiles, or by category."""
+    for name in sides.after.values:
+        together = np.concatenate([side.values[name] for side in sides])
+        together = together[~np.isnan(together)]
+        if name in categorical:
+            codes, counts = np.unique(together, return_counts=True)
+            frequent = codes[np.argsort(-counts, kind="stable")][:MOST_CATEGORIES]
+            yield from (Cut(name, float(code), is_equal=True) for code in frequent)
+        elif len(together):
+            quantiles = np.arange(1, n + 1) / (n + 1)
+            levels = np.unique(np.quantile(together, quantiles, method="lower"))
+            yield from (Cut(name, float(level)) for level in levels)
+
+
+def _moved(increments: Floats, rng: random.Random) -> Floats:
+    """Return the increments, and copies moved in a circle, shape (observations, 1 + SHIFTS)."""
+    n = len(increments)
+    by = [0, *(rng.randrange(1, n) for _ in range(SHIFTS))]
+    return np.stack([np.roll(increments, k) for k in by], axis=1)
+
+
+def _differences(sides: _Sides, candidates: Sequence[Cut], increments: Sequence[Floats]) -> Floats:
+    """Return by how much the change differs between those that meet a condition and the others.
+
+    In standard errors, shape (candidates, columns of the increments); 0 where too few
+    observations are on either side of a condition.
+    """
+    difference, variance = np.zeros((1, 1)), np.zeros((1, 1))
+    is_enough = np.ones((len(candidates), 1), bool)
+    for side, numbers, sign in zip(sides, increments, (-1.0, 1.0), strict=True):
+        masks = np.array([cut.holds(side.values[cut.name]) for cut in candidates], np.float64)
+        inside = masks.sum(axis=1, keepdims=True)
+        outside = len(numbers) - inside
+        is_enough &= (inside >= LEAST) & (outside >= LEAST)
+        inside, outside = inside.clip(1.0), outside.clip(1.0)
+        sums = masks @ numbers
+        difference = difference + sign * (sums / inside - (numbers.sum(axis=0) - sums) / outside)
+        variance = variance + numbers[:, 0].var() * (1.0 / inside + 1.0 / outside)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(is_enough & (variance > 0.0), difference / np.sqrt(variance), 0.0)
+    return found
+
+
+def _chance(found: float, by_chance: Floats) -> float:
+    """Return how likely chance gives as much, by a Gumbel distribution of what it gave."""
+    scale = float(by_chance.std()) * math.sqrt(6.0) / math.pi
+    if scale <= 0.0:
+        return 1.0
+    place = float(by_chance.mean()) - EULER * scale
+    return -math.expm1(-math.exp(-(found - place) / scale))

@@ -1,0 +1,69 @@
+"""Wording of what is behind a change: where it is, and the observations that show it."""
+
+from collections.abc import Sequence
+
+from fluxplain.schemas.change import Condition, Evidence, Region
+from fluxplain.schemas.record import Value
+
+OPERATORS = {"<=": "≤", ">": ">", "==": "=", "!=": "≠"}
+
+
+def where(region: Region) -> str:
+    """Return where a change is.
+
+    Examples
+    --------
+    >>> conditions = [Condition("salary", ">", 75000.0), Condition("city", "==", "Graz")]
+    >>> where(Region(conditions, coverage=0.22, share=0.8))
+    'salary > 75,000 and city = Graz: 22 % of the observations, 80 % of the change'
+    """
+    shares = (
+        f"{percent(region.coverage)} of the observations, {percent(region.share)} of the change"
+    )
+    return f"{' and '.join(map(_condition, region.conditions))}: {shares}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent."""
+    return f"{100.0 * share:.0f} %"
+
+
+def _condition(condition: Condition) -> str:
+    return f"{condition.feature} {OPERATORS[condition.op]} {_value(condition.value)}"
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.6g}"
+    return f"{value:,.0f}" if isinstance(value, float) else str(value)
+
+
+def which(evidence: Evidence) -> str:
+    """Return what an observation shows.
+
+    Examples
+    --------
+    >>> which(Evidence(7, feature="pressure", value=5503.8, low=978.2, high=1037.0))
+    'pressure = 5503.8, before 978.2 to 1,037'
+    >>> which(Evidence(7, increment=0.31234, feature="city", value="Gratz"))
+    'increment 0.312; city = Gratz, never seen before'
+    """
+    parts = [] if evidence.increment is None else [f"increment {evidence.increment:.3g}"]
+    if evidence.feature is not None and evidence.value is not None:
+        said = f"{evidence.feature} = {_value(evidence.value)}"
+        if evidence.low is None or evidence.high is None:
+            parts.append(f"{said}, never seen before")
+        else:
+            parts.append(f"{said}, before {_value(evidence.low)} to {_value(evidence.high)}")
+    return "; ".join(parts)
+
+
+def named(evidence: Evidence) -> str:
+    """Return the name of an observation: its seq, and its id if it is known."""
+    id_ = "" if evidence.id is None else f" (id {evidence.id})"
+    return f"observation {evidence.seq:,}{id_}"
+
+
+def outliers(evidence: Sequence[Evidence] | None) -> list[Evidence]:
+    """Return the observations with a value outside of all before."""
+    return [each for each in evidence or () if each.feature is not None]
