@@ -1,8 +1,8 @@
-"""Wording of what is behind a change: where it is, and the observations that show it."""
+"""Wording of what is behind a change: why it came, where it is, and which observations show it."""
 
 from collections.abc import Sequence
 
-from fluxplain.schemas.change import Condition, Evidence, Region
+from fluxplain.schemas.change import Cause, Condition, Evidence, Region
 from fluxplain.schemas.record import Value
 
 OPERATORS = {"<=": "≤", ">": ">", "==": "=", "!=": "≠"}
@@ -21,6 +21,25 @@ def where(region: Region) -> str:
         f"{percent(region.coverage)} of the observations, {percent(region.share)} of the change"
     )
     return f"{' and '.join(map(_condition, region.conditions))}: {shares}"
+
+
+def why(cause: Cause) -> str:
+    """Return why an explanation changed.
+
+    Examples
+    --------
+    >>> why(Cause("model", 0.1, 0.02, 0.4, 0.05, 0.0, 0.01))
+    'because the model changed (80 %)'
+    >>> why(Cause("both", 0.2, 0.02, 0.2, 0.02, 0.02, 0.01))
+    'because both the model (50 %) and the data changed'
+    """
+    if cause.kind == "unclear":
+        return "for reasons that are not clear"
+    data, model = (abs(part + cause.interaction / 2.0) for part in (cause.data, cause.model))
+    if cause.kind == "both":
+        return f"because both the model ({percent(model / (data + model))}) and the data changed"
+    part = {"data": data, "model": model}[cause.kind]
+    return f"because the {cause.kind} changed ({percent(part / (data + model))})"
 
 
 def percent(share: float) -> str:

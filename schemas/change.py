@@ -77,6 +77,41 @@ class Region(Typed):
     share: float
 
 
+CauseKind = Literal["data", "model", "both", "unclear"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause(Typed):
+    """Why an explanation changed.
+
+    The parts sum to the change of how far the feature moves the output on average. So labels play
+    no part: if they relate to the inputs otherwise, the model's part grows as it learns that. They
+    are estimated on some of the observations since the change, and on others from before it, by the
+    model of now and by one from before the change.
+
+    Attributes
+    ----------
+    kind
+        ``"data"`` or ``"model"``: the larger part, with half of the interaction each. ``"both"`` if
+        the smaller one is at least half of it, ``"unclear"`` if the larger one is less than two
+        standard errors.
+    data, data_std_error
+        What the older model's mean changed by when the observations changed.
+    model, model_std_error
+        What the mean on the older observations changed by when the model changed.
+    interaction, interaction_std_error
+        What is left: the model changed where the observations came to be.
+    """
+
+    kind: CauseKind
+    data: float
+    data_std_error: float
+    model: float
+    model_std_error: float
+    interaction: float
+    interaction_std_error: float
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence(Typed):
     """An observation behind a change.
@@ -208,6 +243,9 @@ class Change(Record):
         The observations that carry the change, in the second record; None if all do alike, if it
         did not last, or if too few are known. It is sought among the features that are explained
         by themselves.
+    cause
+        Why the explanation changed, in the second record; None for the trend, if too little is
+        known, and without ``drift.causes``.
     incident
         Identifier that a stream's changes within ``drift.incident_window`` observations share,
         whatever their feature, group, pair and method: the stream, ``@`` and the seq of the
@@ -259,6 +297,7 @@ class Change(Record):
     curve_after: Curve | None = None
     evidence: list[Evidence] | None = None
     region: Region | None = None
+    cause: Cause | None = None
     incident: str | None = None
     model_version: str | None = None
     incarnation: Incarnation = FIRST_INCARNATION

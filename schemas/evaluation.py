@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import (
@@ -115,6 +116,8 @@ class Evaluation(Record):
     ids
         The id of each observation, cut alike: with one feature of the stream only, since it is the
         same for all. None for others, and without ids.
+    contrasts
+        Method → contrasts with an older model, of some of the observations.
     loss_changed_seq
         The seq from which on the loss, or the wrong predictions, may have changed the last time
         that their detector alarmed; None before the first time.
@@ -139,6 +142,7 @@ class Evaluation(Record):
     points: dict[Method, Annotated[list[list[Value] | None], Packable]]
     values: list[Value | None] | None = None
     ids: list[Id | None] | None = None
+    contrasts: dict[Method, list[Contrast]] | None = None
     model_version: str | None = None
     loss_changed_seq: int | None = None
     incarnation: Incarnation = FIRST_INCARNATION
@@ -192,6 +196,12 @@ class Evaluation(Record):
         for name in _OPTIONAL:
             column = getattr(self, name)
             lists[name] = column and column[begin:end]
+        if self.contrasts is not None:
+            kept = {*self.seqs[begin:end]}
+            lists["contrasts"] = {
+                method: [each for each in several if each.seq in kept]
+                for method, several in self.contrasts.items()
+            }
         for name in _BLOCKS:
             blocks = getattr(self, name)
             lists[name] = {method: items[begin:end] for method, items in blocks.items()}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import (
@@ -89,6 +90,8 @@ class Explanation(Record):
     ids
         The id of each of them, cut alike: with one feature of the stream only, since it is the same
         for all. None for others, and without ids.
+    contrasts
+        Contrasts with an older model, of some of the observations ``seqs``.
     loss
         Mean loss of the model over the labelled ones of these observations; None without labels.
     grid, effect
@@ -142,6 +145,7 @@ class Explanation(Record):
     trends: list[float] | None = None
     values: list[Value | None] | None = None
     ids: list[Id | None] | None = None
+    contrasts: list[Contrast] | None = None
     loss: float | None = None
     coverage: float = 1.0
     skipped: int = 0

@@ -78,6 +78,9 @@ class DriftSettings(Section):
     mean."""
     follow_up: Annotated[int, Field(ge=1, le=10**9)] = 1000
     """After so many observations, a second record says whether a change has lasted."""
+    causes: bool = True
+    """Whether to compare the model with older ones on some observations, so that a change can be
+    traced to the data or the model. It keeps two copies of the model."""
     detector: OfNumbers = "glr"
     """`"glr"` compares means (generalized likelihood ratio); one of River's detectors (`"kswin"` is
     slow); or your own class with River's interface (`update` and `drift_detected`)."""

@@ -1,10 +1,11 @@
-"""What is behind a change: the observations that show it, and where they lie."""
+"""What is behind a change: the observations that show it, where they lie, and why it came."""
 
 import random
 from dataclasses import replace
 
 import numpy as np
 
+from fluxplain.drift.cause import cause_of
 from fluxplain.drift.evidence import evidence_of
 from fluxplain.drift.recent import Columns, Recent
 from fluxplain.drift.region import Cut, Side, find_region
@@ -16,7 +17,7 @@ DIGITS = 6
 
 
 def with_what_is_behind(change: Change, recent: Recent, before: int, seed: str) -> Change:
-    """Return a change with its evidence, and its region if it is the second record.
+    """Return a change with its evidence, and its cause and region if it is the second record.
 
     The region compares the observations since the change with at most ``before`` before it.
     """
@@ -25,6 +26,8 @@ def with_what_is_behind(change: Change, recent: Recent, before: int, seed: str) 
     change = replace(change, evidence=evidence_of(change, recent, sure) or None)
     if change.status not in {"confirmed", "unclear"} or change.signal != "increment":
         return change
+    cause = cause_of(change, recent.contrasts(change.feature, change.method))
+    change = replace(change, cause=cause)
     return replace(change, region=_region(change, recent, sure, before, seed))
 
 

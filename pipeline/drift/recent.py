@@ -3,7 +3,7 @@
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from fluxplain.drift.outliers import Outlier, Outliers
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.schemas import Explanation
+from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import Watched
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import Value
@@ -67,6 +68,7 @@ class Recent:
         self._codes: dict[str, dict[Value, int]] = {}
         self._outliers: dict[tuple[str, Watched], Outliers] = {}
         self._ids: dict[Watched, dict[int, Id]] = {}
+        self._contrasts: dict[tuple[str, Watched], list[Contrast]] = {}
 
     def add(self, e: Explanation, read: int) -> None:
         """Take what an explanation tells about observations after seq ``read``."""
@@ -82,6 +84,8 @@ class Recent:
                 self._outliers_of(key).add(seq, value)
             if id_ is not None:
                 self._ids.setdefault(e.method, {})[seq] = id_
+        new = [each for each in e.contrasts or () if each.seq > read]
+        self._contrasts.setdefault(key, []).extend(new)
 
     def _number(self, feature: str, value: Value | None) -> float:
         if value is None:
@@ -102,6 +106,8 @@ class Recent:
         """Drop the observations before a seq."""
         for series in self._series.values():
             series.forget(before)
+        for key, contrasts in self._contrasts.items():
+            self._contrasts[key] = [each for each in contrasts if each.seq >= before]
         for ids in self._ids.values():
             for seq in [seq for seq in ids if seq < before]:
                 del ids[seq]
@@ -119,6 +125,10 @@ class Recent:
         """Return what is known of a feature."""
         series = self._series.get((feature or "", method or "loss"))
         return NOTHING if series is None else series.columns()
+
+    def contrasts(self, feature: str | None, method: Watched | None) -> Sequence[Contrast]:
+        """Return the contrasts of a feature, in order."""
+        return self._contrasts.get((feature or "", method or "loss"), ())
 
     def features(self, method: Watched | None) -> list[str]:
         """Return the features that have values and this method, in a fixed order."""

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.behind import named, outliers, where, which
+from fluxplain.schemas.behind import named, outliers, where, which, why
 from fluxplain.schemas.wording import STATUS, distinct_texts, moved, plural, subject, written
 
 MOST_NAMED = 2
@@ -61,6 +61,8 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     loss_before, loss_after = change.loss_before, change.loss_after
     if not change.is_of_loss and loss_before is not None and loss_after is not None:
         text += f"; the loss {moved((loss_before, None), (loss_after, None), written)}"
+    if change.cause is not None and change.cause.kind != "unclear":
+        text += f"; {why(change.cause)}"
     if change.region is not None:
         text += f"; where {where(change.region)}"
     for each in outliers(change.evidence)[:MOST_NAMED]:

@@ -141,6 +141,22 @@ class ImportanceMethod(Method):
         are None if the method needs no label.
         """
 
+    @staticmethod
+    def moves(labels: Labels, predictions: Floats, blocks: Floats) -> Floats:
+        """Return how far each player moves the output, whatever the label is.
+
+        Arguments as of :meth:`increments`. By default the mean distance of its outputs from the one
+        on the observation itself; with classes, half of the sum over all.
+        """
+        found: Floats = distances(labels, blocks - predictions[:, None, :]).mean(axis=1)
+        return found
+
+
+def distances(labels: Labels, differences: Floats) -> Floats:
+    """Return the sizes of differences of outputs, whose last axis are the labels."""
+    found: Floats = abs(differences).sum(axis=-1) * (1.0 if labels == (None,) else 0.5)
+    return found
+
 
 def as_grid(axis: Axis) -> Grid:
     """Return evaluation points as a list: of categories the same one, until there are others."""

@@ -18,7 +18,7 @@ from fluxplain.explain import kernels, loss_kernels
 from fluxplain.explain.importance import ImportanceExplainer
 from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
 from fluxplain.explain.losses import Loss, Target, compiled_loss, excesses_of, losses_on
-from fluxplain.explain.method import Answers, Given, Question, copies
+from fluxplain.explain.method import Answers, Given, Question, copies, distances
 from fluxplain.explain.parameter_checks import ALL
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.randoms import permuted
@@ -266,6 +266,15 @@ class SAGE(Replacement):
         if blocks.shape[1] == 4:
             losses -= excesses_of(loss, ys, labels, blocks, losses)
         return losses[:, 0] - losses[:, 1]
+
+    @staticmethod
+    def moves(
+        labels: Labels,
+        predictions: Floats,  # noqa: ARG004  the blocks hold it where it is needed
+        blocks: Floats,
+    ) -> Floats:
+        """Return the distances of the restricted outputs before and after."""
+        return distances(labels, blocks[:, 1] - blocks[:, 0])
 
 
 @lru_cache(maxsize=1_000)

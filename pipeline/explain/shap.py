@@ -16,7 +16,7 @@ from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.imputers import Replacement, draws
 from fluxplain.explain.losses import Loss, Target
-from fluxplain.explain.method import Answers, Question
+from fluxplain.explain.method import Answers, Question, distances
 from fluxplain.explain.randoms import permuted
 from fluxplain.explain.shapley import able_players
 from fluxplain.explain.shapley_kernels import add_gains, put_chains
@@ -84,6 +84,15 @@ class SHAP(Replacement):
     ) -> Floats:
         """Return the size of the Shapley values; with classes, half of their sum over all."""
         return sizes(np.ascontiguousarray(blocks), 1.0 if labels == (None,) else 0.5)
+
+    @staticmethod
+    def moves(
+        labels: Labels,
+        predictions: Floats,  # noqa: ARG004  the blocks are differences
+        blocks: Floats,
+    ) -> Floats:
+        """Return the size of the Shapley values."""
+        return distances(labels, blocks[:, 0])
 
 
 @compiled

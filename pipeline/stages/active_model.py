@@ -7,11 +7,13 @@ starts, and then lets the stage carry that out.
 
 import shlex
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from fluxplain.config import Config
 from fluxplain.errors import NotYetError
+from fluxplain.evaluate import Evaluator
 from fluxplain.schemas import BadRecordError, Change, Control, Record
 from fluxplain.schemas.control import NewModel
 from fluxplain.stages.intake.sample import ControlMessage
@@ -77,6 +79,12 @@ class ActiveModel:
         from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
 
         self.evaluate = choose(self.model, self._settings.evaluator).evaluator
+
+    def copied(self) -> Evaluator:
+        """Return an evaluator of a copy of the model as it is now."""
+        from fluxplain.evaluate import evaluator_for  # noqa: PLC0415  loads River
+
+        return evaluator_for(deepcopy(self.model), self._settings.evaluator)
 
     def apply(self, accepted: ControlMessage) -> list[Record]:
         """Apply a control record and return dead letters; a new model becomes the awaited one."""

@@ -18,6 +18,7 @@ from fluxplain.explain.losses import Loss
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.point_means import most_points
 from fluxplain.explain.smoothing import ExponentialMeans
+from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.evaluation import Evaluation
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
@@ -44,6 +45,7 @@ class Pending:
     trends: list[float] = field(default_factory=list)
     values: list[Value | None] = field(default_factory=list)
     ids: list[Id | None] = field(default_factory=list)
+    contrasts: list[Contrast] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
 
     @property
@@ -260,6 +262,8 @@ class FeatureState:
             pending.seqs.append(run.seqs[i])
             pending.values.append(run.values[i] if run.values else None)
             pending.ids.append(run.ids[i] if run.ids else None)
+            contrasts = (run.contrasts or {}).get(method, ())
+            pending.contrasts += [each for each in contrasts if each.seq == run.seqs[i]]
             if (loss := run.loss[i]) is not None:
                 pending.losses.append(loss)
         return methods

@@ -12,6 +12,7 @@ from fluxplain.evaluate import Label, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.schemas import Evaluation, Record
+from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.evaluation import Row
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.observation import Id
@@ -21,6 +22,7 @@ from fluxplain.stages.pair_points import joined
 
 if TYPE_CHECKING:  # it loads the compiler, which only some roles need
     from fluxplain.explain.method import Answers, Axis
+    from fluxplain.stages.contrasts import ByFeature
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Evaluated(Record):
         The observation, and its id.
     id_with
         The feature whose evaluation has the id.
+    contrasts
+        Its contrasts with an older model.
     failed
         Features on whose inputs the model failed: their evaluation is empty.
     """
@@ -71,6 +75,7 @@ class Evaluated(Record):
     x: Mapping[str, Value]
     id: Id | None = None
     id_with: str | None = None
+    contrasts: "ByFeature | None" = None
     failed: Collection[str] = ()
     model_version: str | None = None
     loss_changed_seq: int | None = None
@@ -275,6 +280,7 @@ def _evaluation(
         prediction=prediction,
         coverage=[each.evaluated.coverage[name] for each in items],
         values=_known([each.evaluated.x.get(name) for each in items]),
+        contrasts=_contrasts(name, [each.evaluated for each in items]),
         ids=_known([each.evaluated.id for each in items]) if name == first.id_with else None,
         outputs=outputs,
         points=points,
@@ -282,6 +288,15 @@ def _evaluation(
         loss_changed_seq=first.loss_changed_seq,
         incarnation=first.incarnation,
     )
+
+
+def _contrasts(name: str, run: Sequence[Evaluated]) -> dict[Method, list[Contrast]] | None:
+    """Return the contrasts of a feature by method; None without any."""
+    found: dict[Method, list[Contrast]] = {}
+    for each in run:
+        for method, contrast in (each.contrasts or {}).get(name, {}).items():
+            found.setdefault(method, []).append(contrast)
+    return found or None
 
 
 def _known(column: list[Any]) -> list[Any] | None:

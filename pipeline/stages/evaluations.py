@@ -13,6 +13,7 @@ from fluxplain.explain.method import Answers
 from fluxplain.schemas import DeadLetter, Record
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.record import MAX_RECORD_BYTES
+from fluxplain.stages.contrasts import ByFeature
 from fluxplain.stages.evaluated import Evaluated, as_list
 from fluxplain.stages.intake.missing import Coverage
 from fluxplain.stages.intake.sample import Sample
@@ -59,6 +60,7 @@ class Evaluations:
         skipped: int,
         model_version: str | None,
         loss_changed_seq: int | None,
+        contrasts: ByFeature,
     ) -> list[Record]:
         """Return the answers, and dead letters of features on whose inputs the model failed."""
         self._seen += 1
@@ -85,6 +87,7 @@ class Evaluations:
             sample.x,
             sample.id,
             self._id_with,
+            contrasts or None,
             failed,
             model_version,
             loss_changed_seq,

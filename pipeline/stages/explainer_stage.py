@@ -213,6 +213,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
                 trends=state.trends(method),
                 values=self._fitting(pending.values),
                 ids=self._fitting(pending.ids),
+                contrasts=self._fitting(pending.contrasts),
                 loss=pending.loss,
                 coverage=run.coverage[i],
                 skipped=run.skipped[i],

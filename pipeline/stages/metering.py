@@ -7,7 +7,7 @@ from fluxplain.schemas.methods import Method
 
 T = TypeVar("T")
 
-Work = Method | Literal["prediction", "reasons", "learning"]
+Work = Method | Literal["prediction", "reasons", "contrasts", "learning"]
 """The purpose of a model call."""
 
 

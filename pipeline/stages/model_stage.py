@@ -18,6 +18,7 @@ from fluxplain.schemas import FIRST_INCARNATION, BadRecordError, Change, Record
 from fluxplain.schemas.numbers import is_moderate
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch
+from fluxplain.stages.contrasts import ByFeature, Contrasts
 from fluxplain.stages.evaluations import Evaluations
 from fluxplain.stages.intake.intake import Decoded, Intake
 from fluxplain.stages.intake.missing import Coverage, Filler
@@ -90,6 +91,7 @@ class ModelStage:
         gives = config.reasons.enabled and self._is_first
         self._reasons = StreamReasons(config, stream) if gives else None
         self._learns = config.model.learn
+        self._contrasts = Contrasts(config) if config.drift.causes else None
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
             self._start_from(learned, config.explain.every)
@@ -181,8 +183,11 @@ class ModelStage:
         questions = self._ask(sample, observed)
         answer = self._predict(sample, questions or Questions(observed, {}))
         reasons = self._give_reasons(sample, observed, answer)
+        contrasts = self._contrasted(sample, questions, answer)
         self._learn(sample)
-        evaluations = [] if questions is None else self._explain(sample, questions, answer)
+        evaluations = (
+            [] if questions is None else self._explain(sample, questions, answer, contrasts)
+        )
         if sample.unlabelled is None:
             self._methods.store(observed)
             if self._reasons is not None:
@@ -246,7 +251,17 @@ class ModelStage:
             self.active.forget_copies()
             raise
 
-    def _explain(self, sample: Sample, questions: Questions, answer: Answer) -> list[Record]:
+    def _contrasted(self, sample: Sample, questions: Questions | None, answer: Answer) -> ByFeature:
+        """Return the contrasts with an older model, before the model learns the observation."""
+        if self._contrasts is None or questions is None or answer.outputs is None:
+            return {}
+        asked = sample, questions, answer.outputs
+        compare = partial(self._contrasts.of, *asked, self._methods, self.active)
+        return self._metered({"contrasts": 1}, compare)
+
+    def _explain(
+        self, sample: Sample, questions: Questions, answer: Answer, contrasts: ByFeature
+    ) -> list[Record]:
         """Return the answers about the features; none if the model had no output."""
         if answer.outputs is None:
             return []
@@ -260,6 +275,7 @@ class ModelStage:
             skipped=self._turns.skipped,
             model_version=self.active.version,
             loss_changed_seq=self._loss_changed_seq,
+            contrasts=contrasts,
         )
 
     def _autocorrelated(self, sample: Sample) -> list[Change]:
@@ -326,6 +342,8 @@ class ModelStage:
         records = self.active.withdraw() if found is None else self.active.take_over(found)
         if self.active.version != before:
             self._methods.forget_model()
+            if self._contrasts is not None:
+                self._contrasts.forget_model()
         return records if self._is_first else []
 
     def _metered(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:

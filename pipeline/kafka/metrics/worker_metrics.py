@@ -144,11 +144,18 @@ class ModelTimes:
             ["role"],
             registry=registry,
         )
+        contrasts = Counter(
+            "fluxplain_contrasts_seconds",
+            "Seconds in which the model was compared with an older one.",
+            ["role"],
+            registry=registry,
+        )
         self._seconds: dict[Work, Counter] = {
             **{method: evaluation.labels(role, method) for method in get_args(Method)},
             "prediction": prediction.labels(role),
             "learning": learning.labels(role),
             "reasons": reasons.labels(role),
+            "contrasts": contrasts.labels(role),
         }
 
     def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ from rich.text import Text
 from fluxplain.monitor.terminal.sparklines import bar, plain_table, sparkline
 from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of
 from fluxplain.schemas import Change
-from fluxplain.schemas.behind import named, where, which
+from fluxplain.schemas.behind import named, where, which, why
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHODS, Watched
 from fluxplain.schemas.record import Label, Value
@@ -96,6 +96,8 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
     if change.after_seq is not None and change.delay_bound is not None:
         began = f"about seq {change.after_seq:,}, {change.seq - change.after_seq:,} observations"
         facts.add_row("began", f"{began} earlier (at most {change.delay_bound:,})")
+    if change.cause is not None:
+        facts.add_row("why", why(change.cause))
     if change.region is not None:
         facts.add_row("where", printable(where(change.region)))
     for place, each in enumerate(change.evidence or ()):

@@ -1,0 +1,166 @@
+"""Compares the model with an older one, so that a change can be traced to the data or the model."""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from fluxplain.config import Config
+from fluxplain.evaluate import Evaluator, Table, Value
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import Labels, aligned
+from fluxplain.explain.effects import Effects
+from fluxplain.explain.method import Answers, ImportanceMethod
+from fluxplain.schemas.contrast import Contrast
+from fluxplain.schemas.methods import METHODS, Method
+from fluxplain.schemas.numbers import is_moderate
+from fluxplain.stages.active_model import ActiveModel
+from fluxplain.stages.intake.sample import Sample
+from fluxplain.stages.method_set import MethodSet, Outputs, Questions, evaluate
+
+AGE = 1_000
+"""Explained observations between two copies of the model: the older one that it is compared with
+is from one to two times as many observations ago."""
+
+KEPT = 200
+"""Observations that are kept with each copy, the last ones before it."""
+
+EVERY = 10
+"""The models are compared on one of so many explained observations."""
+
+ByFeature = Mapping[str, Mapping[Method, Contrast]]
+
+Moves = Mapping[tuple[str, Method], float]
+"""How far each feature moves the output, by method."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Older:
+    """The model as it was at observation ``seq``, with its samples, and observations before it."""
+
+    seq: int
+    evaluate: Evaluator
+    methods: MethodSet
+    observations: Sequence[dict[str, Value]]
+
+
+class Contrasts:
+    """How far each feature moves the output of the model and of an older one.
+
+    On one of ``EVERY`` explained observations, and on one from the time of the older model, each
+    with replacements of its time. Labels play no part, since their relation to the inputs cannot be
+    told from either of them.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._learns = config.model.learn
+        self._anchored = config.explain.of("ipdp").grid_settings().is_anchored
+        self._kinds = {
+            name: tuple(each in config.categorical for each in config.pairs.get(name, (name,)))
+            for name in config.explained
+        }
+        self._n = 0
+        self._observations: deque[dict[str, Value]] = deque(maxlen=KEPT)
+        self._older: _Older | None = None
+        self._newer: _Older | None = None
+
+    def forget_model(self) -> None:
+        """Forget the older models: another one begins."""
+        self._older = self._newer = None
+
+    def of(
+        self,
+        sample: Sample,
+        questions: Questions,
+        outputs: Outputs,
+        methods: MethodSet,
+        active: ActiveModel,
+    ) -> ByFeature:
+        """Return the contrasts by feature; nothing for most observations, or if a model fails.
+
+        Called after the model was asked about the observation, and before it learns it.
+        """
+        found: ByFeature = {}
+        if self._older is not None and self._n % EVERY == 0 and not outputs.failures:
+            found = self._compared(sample.seq, questions, outputs, methods, active)
+        self._keep(sample, methods, active)
+        return found
+
+    def _keep(self, sample: Sample, methods: MethodSet, active: ActiveModel) -> None:
+        self._observations.append(dict(sample.x))
+        self._n += 1
+        if self._n % AGE:
+            return
+        same = {id(methods.encoding): methods.encoding}
+        evaluator = active.copied() if self._learns else active.evaluate
+        self._older = self._newer
+        own = deepcopy(methods, same)
+        self._newer = _Older(sample.seq, evaluator, own, [*self._observations])
+
+    def _compared(
+        self,
+        seq: int,
+        questions: Questions,
+        outputs: Outputs,
+        methods: MethodSet,
+        active: ActiveModel,
+    ) -> ByFeature:
+        older = cast(_Older, self._older)
+        x = older.observations[self._n // EVERY % len(older.observations)]
+        observed = methods.encoding.observe(x)
+        then = older.methods.ask(observed, labelled=True, unlabelled=True)
+        try:
+            cells = [
+                self._moves(methods, questions, outputs),
+                self._moves(older.methods, questions, evaluate(older.evaluate, questions)),
+                self._moves(methods, then, evaluate(active.evaluate, then)),
+                self._moves(older.methods, then, evaluate(older.evaluate, then)),
+            ]
+        except MemoryError:
+            raise
+        except Exception:  # the model's own code may raise anything
+            return {}
+        return _contrasts(seq, older.seq, cells)
+
+    def _moves(self, methods: MethodSet, questions: Questions, outputs: Outputs) -> Moves:
+        answers, _ = methods.answers(questions, outputs)
+        return {
+            (name, method): moves
+            for method, each in answers.items()
+            for name, moves in self._of(methods, method, each, outputs.prediction).items()
+        }
+
+    def _of(
+        self, methods: MethodSet, method: Method, answers: Answers, prediction: Table
+    ) -> dict[str, float]:
+        if METHODS[method].is_curve:
+            kinds = {name: self._kinds[name] for name in answers.names}
+            curves = Effects(kinds, alpha=1.0, anchored=self._anchored)
+            return {name: size for name, (size, _) in curves.take(answers).items()}
+        labels: Labels = tuple(dict.fromkeys((*prediction.labels, *answers.labels)))
+        moves = cast(ImportanceMethod, methods.methods[method]).moves
+        found = moves(labels, aligned(prediction, labels), _aligned(answers, labels))
+        return dict(zip(answers.names, found.tolist(), strict=True))
+
+
+def _aligned(answers: Answers, labels: Labels) -> Floats:
+    """Return the outputs by player, shape (players, outputs, labels)."""
+    blocks = np.asarray(answers.blocks)
+    if answers.labels == labels:
+        return blocks
+    flat = Table(answers.labels, blocks.reshape(-1, blocks.shape[2]))
+    return aligned(flat, labels).reshape(*blocks.shape[:2], len(labels))
+
+
+def _contrasts(seq: int, since: int, cells: Sequence[Moves]) -> ByFeature:
+    """Return the contrasts that have all four numbers, by feature."""
+    found: dict[str, dict[Method, Contrast]] = {}
+    for name, method in cells[0]:
+        numbers = [cell.get((name, method), math.nan) for cell in cells]
+        if all(map(is_moderate, numbers)):
+            found.setdefault(name, {})[method] = Contrast(seq, since, *numbers)
+    return found

@@ -1,0 +1,4 @@
+"""Measures whether what is behind a change is named rightly: its cause, its region, its records.
+
+``python -m tests.measure.behind`` prints how many of the runs name it; see ``--help``.
+"""

@@ -1,0 +1,111 @@
+"""Runs the streams, and prints how many runs name what is behind a change."""
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+import orjson
+
+from fluxplain.config import Config
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Change, Record
+from fluxplain.schemas.change import Condition, Region
+from fluxplain.schemas.record import Value
+from tests.measure.behind import streams
+from tests.measure.behind.streams import BEGIN, Stream
+
+
+def records_of(stream: Stream, seed: int, methods: Sequence[str], skip: int = 0) -> list[Record]:
+    """Return what is published about a stream, without its first ``skip`` observations."""
+    config = Config.model_validate(
+        {
+            "seed": seed,
+            "features": stream.features,
+            "label": {"type": stream.label},
+            "model": stream.model,
+            "explain": {"loss": stream.loss, "methods": list(methods)},
+        }
+    )
+    rows = islice(stream.rows(seed), skip, None)
+    return [*LocalPipeline(config).run(orjson.dumps({"x": x, "y": y}) for x, y in rows)]
+
+
+def changes_of(stream: Stream, seed: int, methods: Sequence[str]) -> list[Change]:
+    """Return the changes of explanations that began with the stream's or later."""
+    return [
+        each
+        for each in records_of(stream, seed, methods)
+        if isinstance(each, Change) and each.feature and (each.after_seq or 0) > BEGIN - 200
+    ]
+
+
+def holds(condition: Condition, value: Value) -> bool:
+    """Return whether a value meets a condition."""
+    if condition.op in {"==", "!="}:
+        return (value == condition.value) == (condition.op == "==")
+    return (float(value) <= float(condition.value)) == (condition.op == "<=")
+
+
+def overlap(region: Region, stream: Stream, seed: int) -> float:
+    """Return how many observations are in both regions, of those in one of them."""
+    both = either = 0
+    for x, _ in stream.rows(seed + 1000):
+        found = all(holds(each, x[each.feature]) for each in region.conditions)
+        truth = stream.is_in_region is not None and stream.is_in_region(x)
+        both, either = both + (found and truth), either + (found or truth)
+    return both / max(either, 1)
+
+
+def causes(runs: int, methods: Sequence[str]) -> None:
+    """Print which causes are named: of the largest change in each run."""
+    for name, stream in streams.CAUSES.items():
+        kinds: Counter[str] = Counter()
+        for seed in range(runs):
+            known = [c for c in changes_of(stream, seed, methods) if c.cause]
+            largest = max(known, key=lambda c: c.effect_size or 0.0, default=None)
+            kinds["none" if largest is None or largest.cause is None else largest.cause.kind] += 1
+        print(f"cause {name}: {dict(kinds)}", flush=True)
+
+
+def regions(runs: int, methods: Sequence[str]) -> None:
+    """Print how often regions are named, and how well they overlap with the truth."""
+    for name, stream in streams.REGIONS.items():
+        n, overlaps = 0, list[float]()
+        for seed in range(runs):
+            named = [c for c in changes_of(stream, seed, methods) if c.region]
+            n += bool(named)
+            largest = max(named, key=lambda c: c.effect_size or 0.0, default=None)
+            if largest is not None and largest.region is not None and stream.is_in_region:
+                overlaps.append(overlap(largest.region, stream, seed))
+        good = sum(each >= 0.8 for each in overlaps)
+        told = f", {good} with an overlap of at least 80 %" if stream.is_in_region else ""
+        print(f"region {name}: named in {n} of {runs} runs{told}", flush=True)
+
+
+def corrupt(runs: int, methods: Sequence[str]) -> None:
+    """Print how often the first change after two corrupt rows names both."""
+    n = 0
+    for seed in range(runs):
+        found = changes_of(streams.CORRUPT, seed, methods)
+        named = {each.seq for each in (found[0].evidence or [])} if found else set()
+        n += {BEGIN, BEGIN + 1} <= named
+    print(f"corrupt rows: both named by the first change in {n} of {runs} runs", flush=True)
+
+
+PARTS = {"causes": causes, "regions": regions, "corrupt": corrupt}
+
+
+def main() -> None:
+    """Run the parts that are asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.measure.behind", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="by default all")
+    parser.add_argument("--runs", type=int, default=20, help="seeds of each stream")
+    parser.add_argument("--methods", nargs="+", default=["ipfi"], help="methods to run")
+    arguments = parser.parse_args()
+    for part in arguments.parts or PARTS:
+        PARTS[part](arguments.runs, arguments.methods)
+
+
+if __name__ == "__main__":
+    main()

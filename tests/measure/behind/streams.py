@@ -1,0 +1,132 @@
+"""Streams whose changes have known causes, regions and records."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from river import linear_model
+from river.datasets import synth
+
+from fluxplain.schemas.record import Value
+
+BEGIN, LENGTH = 4000, 6500
+"""Observation at which a stream changes, and number of its observations."""
+
+Row = tuple[dict[str, Value], float | int | bool]
+
+
+class Stream(NamedTuple):
+    """A stream with a model: rows by seed, label, model settings, loss, and the truth if any."""
+
+    rows: Callable[[int], Iterator[Row]]
+    label: str
+    model: Mapping[str, Any]
+    loss: str
+    features: Mapping[str, str]
+    is_in_region: Callable[[Mapping[str, Value]], bool] | None = None
+
+
+NUMBERS = {f"x{i}": "numeric" for i in range(4)}
+LEARNING = {"factory": "river.linear_model:LinearRegression"}
+FROZEN = {"factory": "tests.measure.behind.streams:Fixed", "learn": False}
+
+
+class Fixed:
+    """A linear model with fixed weights."""
+
+    def predict_one(self, x: Mapping[str, Value]) -> float:
+        """Return the weighted sum."""
+        return float(x["x0"]) - 0.7 * float(x["x1"]) + 0.4 * float(x["x2"])
+
+
+def linear(seed: int, *, inputs: bool, concept: bool) -> Iterator[Row]:
+    """Yield a regression stream whose first input, or whose weights, change."""
+    rng = random.Random(seed)
+    for t in range(LENGTH):
+        is_after = t >= BEGIN
+        x: dict[str, Value] = {name: rng.gauss(0.0, 1.0) for name in NUMBERS}
+        if inputs and is_after:
+            x["x0"] = 2.0 * float(x["x0"])
+        weights = (0.3, -0.7, 1.2, 0.0) if concept and is_after else (1.0, -0.7, 0.4, 0.0)
+        total = sum(w * float(x[name]) for w, name in zip(weights, NUMBERS, strict=True))
+        yield x, total + rng.gauss(0.0, 0.3)
+
+
+def enlarged(seed: int) -> Iterator[Row]:
+    """Yield a regression stream whose first input and its weight grow by half each."""
+    rng = random.Random(seed)
+    for t in range(LENGTH):
+        by = 1.5 if t >= BEGIN else 1.0
+        x: dict[str, Value] = {name: rng.gauss(0.0, 1.0) for name in NUMBERS}
+        x["x0"] = by * float(x["x0"])
+        total = by * float(x["x0"]) - 0.7 * float(x["x1"]) + 0.4 * float(x["x2"])
+        yield x, total + rng.gauss(0.0, 0.3)
+
+
+AGRAWAL = {
+    **dict.fromkeys(("salary", "commission", "age"), "numeric"),
+    **dict.fromkeys(("elevel", "car", "zipcode"), "categorical"),
+    **dict.fromkeys(("hvalue", "hyears", "loan"), "numeric"),
+}
+FOREST = {"factory": "river.forest:ARFClassifier", "params": {"n_models": 5}}
+
+
+def is_confined(x: Mapping[str, Value]) -> bool:
+    """Return whether an observation lies where the confined stream changes: one of five."""
+    return float(x["salary"]) > 100_000.0 and float(x["loan"]) > 250_000.0
+
+
+def agrawal(seed: int, is_changed: Callable[[Mapping[str, Value]], bool]) -> Iterator[Row]:
+    """Yield agrawal whose label depends on the age; after the change, for some on the years."""
+    source = synth.Agrawal(classification_function=0, seed=seed)
+    for t, (x, _) in enumerate(source.take(LENGTH)):
+        y = not 40 <= x["age"] < 60
+        if t >= BEGIN and is_changed(x):
+            y = x["hyears"] > 15
+        yield x, y
+
+
+def bad_values(seed: int) -> Iterator[Row]:
+    """Yield a stream in which two rows of the strongest input are corrupt."""
+    rng = random.Random(seed)
+    bad = rng.choice([-999.0, 0.0, 5503.0, 10_130.0, 101_300.0])
+    for t, (x, y) in enumerate(linear(seed, inputs=False, concept=False)):
+        value = 1000.0 + 10.0 * float(x["x0"])
+        x["x0"] = bad if t in {BEGIN, BEGIN + 1} else value
+        yield x, y
+
+
+SCALED = {"factory": "tests.measure.behind.streams:scaled_linear"}
+
+
+def scaled_linear() -> Any:
+    """Return a linear model behind a scaler, which a corrupt value spoils for long."""
+    from river import preprocessing  # noqa: PLC0415  as above
+
+    return preprocessing.StandardScaler() | linear_model.LinearRegression()
+
+
+CAUSES: dict[str, Stream] = {
+    "data": Stream(
+        lambda seed: linear(seed, inputs=True, concept=False),
+        "number", FROZEN, "squared_error", NUMBERS,
+    ),
+    "model": Stream(
+        lambda seed: linear(seed, inputs=False, concept=True),
+        "number", LEARNING, "squared_error", NUMBERS,
+    ),
+    "both": Stream(enlarged, "number", LEARNING, "squared_error", NUMBERS),
+}  # fmt: skip
+
+REGIONS: dict[str, Stream] = {
+    "confined": Stream(
+        lambda seed: agrawal(seed, is_confined), "boolean", FOREST, "cross_entropy", AGRAWAL,
+        is_confined,
+    ),
+    "everywhere": Stream(
+        lambda seed: agrawal(seed, lambda _: True), "boolean", FOREST, "cross_entropy", AGRAWAL
+    ),
+    "linear": CAUSES["model"],
+}  # fmt: skip
+
+CORRUPT = Stream(bad_values, "number", SCALED, "squared_error", NUMBERS)

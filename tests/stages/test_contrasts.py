@@ -1,0 +1,56 @@
+"""The model is compared with an older one, and the cause of a change is named."""
+
+from functools import cache
+
+import pytest
+
+from fluxplain.schemas import Change, Explanation, Record
+from fluxplain.schemas.contrast import Contrast
+from fluxplain.schemas.methods import Method
+from fluxplain.stages.contrasts import AGE, EVERY
+from tests.kit import support as kit
+from tests.measure.behind import streams
+from tests.measure.behind.__main__ import records_of
+from tests.measure.behind.streams import BEGIN
+
+SHORT = BEGIN - 1500
+"""Observations that are left out at the beginning: older models exist after 2,000."""
+
+
+@cache
+def published(name: str, method: Method = "ipfi") -> list[Record]:
+    return records_of(streams.CAUSES[name], seed=1, methods=(method,), skip=SHORT)
+
+
+def contrasts(name: str, method: Method = "ipfi") -> list[tuple[Explanation, Contrast]]:
+    explanations = kit.of_kind(published(name, method), Explanation)
+    return [(e, each) for e in explanations for each in e.contrasts or ()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", streams.CAUSES)
+def test_the_cause_of_the_largest_change_is_named(name: str) -> None:
+    causes = [c for c in kit.of_kind(published(name), Change) if c.cause is not None]
+    largest = max(causes, key=lambda c: c.effect_size or 0.0)
+    assert largest.cause is not None
+    assert largest.cause.kind == name
+
+
+def test_one_of_some_observations_is_compared_with_a_model_old_enough() -> None:
+    found = [each for e, each in contrasts("model") if e.feature == "x0"]
+    assert [each.seq % EVERY for each in found] == [0] * len(found)
+    assert {AGE <= each.seq - each.since <= 2 * AGE for each in found} == {True}
+    assert len({each.since for each in found}) > 1
+
+
+def test_a_model_that_does_not_learn_is_the_older_one() -> None:
+    found = [each for _, each in contrasts("data")]
+    assert {(each.new - each.old, each.new_then - each.old_then) for each in found} == {(0.0, 0.0)}
+    assert found
+
+
+def test_that_of_a_curve_is_its_increment() -> None:
+    found = contrasts("model", "ipdp")
+    for e, each in found:
+        assert each.new == pytest.approx(e.increments[e.seqs.index(each.seq)], rel=1e-9)
+    assert found
