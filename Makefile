@@ -31,15 +31,17 @@ test: $(STAMP)  ## run the quick suite, with ten whole pipelines; under four min
 
 test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; about 35 minutes
 	$(MAKE) --jobs 2 --output-sync docs test-dist check-deploy
-	$(MAKE) test-slow
+	$(MAKE) test-slow SLOW="slow and not both"
 	$(MAKE) test-browser
 	$(MAKE) test-kafka
 
 kernels: $(STAMP)  ## compile the inner loops that tests need; they are kept
 	$(BIN)/python -m tests.kit.compile
 
+SLOW := slow
+
 test-slow: $(STAMP)  ## run the slow tests that need only the embedded broker
-	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 20 -m "slow and $(EMBEDDED)" tests
+	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 20 -m "$(SLOW) and $(EMBEDDED)" tests
 
 test-browser: $(STAMP) browser  ## test the dashboard in a real browser
 	$(BIN)/python -m pytest -n 2 -m browser tests/monitor/dashboard

@@ -31,11 +31,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow folders."""
+    """Mark the tests of slow folders, and those that run on both brokers."""
     for item in items:
         in_slow = any(ROOT / "tests" / each in item.path.parents for each in SLOW)
         if in_slow and item.get_closest_marker("quick") is None:
             item.add_marker("slow")
+        in_behaviour = ROOT / "tests/behaviour" in item.path.parents
+        if in_behaviour and not any(map(item.get_closest_marker, ("embedded", "kafka"))):
+            item.add_marker("both")
 
 
 @pytest.fixture(scope="session")
