@@ -138,7 +138,7 @@ ADAPTIVE_REGRESSION: dict[str, dict[str, Any]] = {
 
 LIMITED: dict[str, Any] = {
     "max_size": 0.05,
-    "memory_estimate_period": 500,
+    "memory_estimate_period": 250,
     "grace_period": 20,
     "delta": 0.1,
 }

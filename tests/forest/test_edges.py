@@ -125,7 +125,7 @@ def test_a_tree_that_is_replaced_when_its_size_is_due() -> None:
     given = {"memory_estimate_period": 1, "warning_detector": quick, "drift_detector": quick}
     for kind in ("ARFRegressor", "ARFClassifier"):
         river, ours = pair(kind, given)
-        same(river, ours, stream_of(kind, "recurring", 300))
+        same(river, ours, stream_of(kind, "recurring", 150))
         assert river.n_drifts_detected()
 
 

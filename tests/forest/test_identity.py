@@ -23,7 +23,7 @@ from tests.forest.streams import STREAMS
 
 RECORDS = 800
 
-UNTIL_IT_IS_TOO_LARGE = 1200
+UNTIL_IT_IS_TOO_LARGE = 600
 """Records after which a tree has outgrown its memory."""
 
 QUICK = "late_classes"

@@ -51,7 +51,7 @@ def test_the_same_bits_are_published(name: str) -> None:
     own = NUMBERS if name == "scaled" else {}
     config = make_config(model=MODELS[name], **own)
     rivers = {**MODELS[name], "compiled": False, "evaluator": "generic"}
-    records = values(400, names=config.features)
+    records = values(200, names=config.features)
     published = encoded(local(config, records))
     assert published == encoded(local(make_config(model=rivers, **own), records))
 

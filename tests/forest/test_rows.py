@@ -51,7 +51,7 @@ def changed(records: Stream, x: dict[str, Any]) -> list[dict[str, Any]]:
 def test_rows_are_answered_as_if_each_were_asked(
     kind: str, parameters: dict[str, Any], stream: str
 ) -> None:
-    records = stream_of(kind, stream, 1200, parameters)
+    records = stream_of(kind, stream, 600, parameters)
     _, model = pair(kind, parameters)
     for i, (x, y) in enumerate(records):
         outcome(model.learn_one, x, y)
