@@ -35,11 +35,11 @@ STEPS = [
     indirect=["tables"],
 )
 def test_a_crash_there_changes_nothing(start: Start, start_faulty: StartFaulty, step: str) -> None:
-    values = with_hostile(observations(140))
+    values = with_hostile(observations(90))
     with start(roles=[]) as pipeline:
         faulty = {role: start_faulty(pipeline, step, role) for role in ROLES}
-        pipeline.feed(values[:100])
-        for value in values[100:]:
+        pipeline.feed(values[:60])
+        for value in values[60:]:
             pipeline.feed([value])
         for role in ROLES:  # who is behind gets more when the next worker goes on
             pipeline.wait_until(lambda role=role: faulty[role].poll() is not None)  # type: ignore[misc]

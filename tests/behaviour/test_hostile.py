@@ -28,7 +28,7 @@ def test_hostile_records_are_dead_letters_and_change_nothing_else(start: Start) 
 @pytest.mark.embedded
 def test_the_check_sees_every_difference(config_path: Path) -> None:
     config = load_config(config_path)
-    mixture = mix(observations(80), list(hostile(200, seed=5)), seed=5)
+    mixture = mix(observations(60), list(hostile(100, seed=5)), seed=5)
     published: Published = defaultdict(set)
     for record in LocalPipeline(config).run(mixture.values):
         published[identity(record.TOPIC, record.encode())].add(record.encode())

@@ -126,9 +126,10 @@ def test_a_worker_that_was_frozen_while_writes_were_refused_loses_nothing(
         pipeline.send(values[100:300])
         time.sleep(4)  # so that its outputs wait
         pipeline.workers.kill(f"{role}-1", signal.SIGSTOP)
+        before = len(pipeline.workers.starts(role))
         pipeline.workers.add(role)  # takes over when the session has ended
         pipeline.send(values[300:400])
-        time.sleep(20)
+        pipeline.wait_until(lambda: len(pipeline.workers.starts(role)) > before)
         set_topic(pipeline.config, output, "min.insync.replicas", "2")
         pipeline.send(values[400:])
         pipeline.wait_until(lambda: pipeline.counts()["predictions"] > 300, timeout_s=90)

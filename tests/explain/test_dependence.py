@@ -105,7 +105,7 @@ def test_numbers_that_alternate_have_a_small_error_but_one() -> None:
 @pytest.mark.parametrize("stream", ["independent", "AR .9"])
 def test_the_errors_of_explanations_hold_the_truth(stream: str) -> None:
     """Increments share a reservoir or a store, and records may be autocorrelated besides."""
-    found = [estimates(stream, 2500, seed) for seed in range(12)]
+    found = [estimates(stream, 1500, seed) for seed in range(12)]
     for row, *of_runs in zip(ROWS, *found, strict=True):
         values, errors, truths = np.array(of_runs).transpose(1, 0, 2)
         if (row.method, row.samples) == ("isage", 1):
