@@ -20,7 +20,7 @@ demo: $(STAMP)  ## run the whole pipeline on the embedded broker; ends after abo
 
 EMBEDDED := not kafka and not browser and not site and not dist and not torch
 
-# without it each of hundreds of processes compiles the same sources again
+# Python keeps what it compiles: else each of hundreds of processes compiles the same sources again
 unexport PYTHONDONTWRITEBYTECODE
 
 # sets of text have the same order in each run; tests of that order set seeds of their own
