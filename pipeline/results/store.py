@@ -1,9 +1,9 @@
 """Published records in bounded memory.
 
 The store keeps at most 64 streams, 1,500,000 points (48 MB) in at most 20,000 series, 32 MB of
-curves, 32 MB of whole changes, 32,000 short ones, and 100,000 identities of dead letters (20 MB):
-however long the streams, however many the features, and whatever others have written into the
-topics. It counts the records that it leaves out.
+curves, 32 MB of whole changes, 32,000 short ones, 16 MB of reasons, and 100,000 identities of dead
+letters (20 MB): however long the streams, however many the features, and whatever others have
+written into the topics. It counts the records that it leaves out.
 """
 
 import threading
@@ -13,10 +13,11 @@ from typing import Any
 
 from fluxplain.results.duplicates import Duplicates
 from fluxplain.results.pdp_history import PdpHistory, compact, curve_of, drawable_ice
+from fluxplain.results.recent_reasons import RecentReasons
 from fluxplain.results.series import MAX_POINTS, Budget, Series
 from fluxplain.results.stream_results import StreamResults
-from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Record
-from fluxplain.schemas.numbers import is_moderate
+from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Reasons, Record
+from fluxplain.schemas.numbers import are_moderate, is_moderate
 
 MAX_SERIES = 20_000
 """Series of all streams, features, methods and smoothing rates; twice as many identities."""
@@ -35,6 +36,12 @@ MAX_CHANGES = 2_000
 
 MAX_ALL_CHANGES = 32_000
 """Changes of all streams, without curves."""
+
+MAX_REASON_BYTES = 16 * 1024 * 1024
+"""Bytes of the reasons of all streams; a record with ten features takes about 1 KB."""
+
+MAX_STREAM_REASON_BYTES = 4 * 1024 * 1024
+"""Bytes of one stream's reasons; fewer if many streams share the budget."""
 
 MAX_STREAMS = 64
 
@@ -96,6 +103,7 @@ class Store:
         self._points = Budget[Series](MAX_ALL_POINTS, MAX_POINTS)
         self._curve_bytes = Budget[PdpHistory](MAX_CURVE_BYTES, MAX_CURVE_BYTES)
         self._changes = Budget[StreamResults](MAX_ALL_CHANGES, MAX_CHANGES)
+        self._reason_bytes = Budget[RecentReasons](MAX_REASON_BYTES, MAX_STREAM_REASON_BYTES)
 
     def add(
         self, record: Record, partition: int = 0, now: float | None = None, *, at: int = 0
@@ -109,11 +117,22 @@ class Store:
         self.version += 1
         if isinstance(record, DeadLetter):
             return self._add_letter(record)
-        if not isinstance(record, Prediction | Explanation | Change):
+        if not isinstance(record, Prediction | Explanation | Change | Reasons):
             return False
         if not _is_fit(record):
             self.left_out[UNFIT] += 1
             return False
+        if isinstance(record, Reasons):
+            return self._add_reasons(record)
+        return self._add_result(record, partition, now, at)
+
+    def _add_result(
+        self,
+        record: Prediction | Explanation | Change,
+        partition: int,
+        now: float | None,
+        at: int,
+    ) -> bool:
         if isinstance(record, Explanation) and not record.seqs:
             return False  # it repeats the previous one
         is_notice = isinstance(record, Change) and record.kind != "drift"
@@ -159,7 +178,16 @@ class Store:
             self.has_more_streams = True
             return None
         stream = self.streams[name] = self._changes.admit(StreamResults())
+        self._reason_bytes.admit(stream.reasons)
         return stream
+
+    def _add_reasons(self, record: Reasons) -> bool:
+        stream = self._stream(record.stream)
+        if stream is None:
+            return False
+        stream.last_result = self.version
+        most = self._reason_bytes.each
+        return stream.reasons.add(record, version=self.version, most=most)
 
     def _add_letter(self, letter: DeadLetter) -> bool:
         if not self._duplicates.is_new(letter, 0):
@@ -275,17 +303,20 @@ def _without_curves(change: Change) -> Change:
     )
 
 
-def _is_fit(record: Prediction | Explanation | Change) -> bool:
+def _is_fit(record: Prediction | Explanation | Change | Reasons) -> bool:
     """Return whether a record, which is untrusted, can be kept and plotted."""
     names: tuple[str | None, ...] = (record.stream,)
     numbers: tuple[float, ...] = ()
     if isinstance(record, Explanation):
         names = record.stream, record.feature
         numbers = record.value, record.std_error or 0.0
+    elif isinstance(record, Reasons):
+        numbers = record.output, record.base, record.rest
+        numbers += (*record.contributions, *record.std_errors)
     elif isinstance(record, Change):
         names = (record.stream, record.feature, record.id, record.incident)
     return (
         0 <= record.seq <= MAX_SEQ
         and all(name is None or len(name) <= MAX_NAME for name in names)
-        and all(map(is_moderate, numbers))
+        and are_moderate(numbers)
     )

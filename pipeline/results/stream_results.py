@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fluxplain.config import Config
 from fluxplain.results.pdp_history import PdpHistory
 from fluxplain.results.performance import Performance, Throughput
+from fluxplain.results.recent_reasons import RecentReasons
 from fluxplain.results.series import Estimate, Series
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
@@ -67,6 +68,7 @@ class StreamResults:
     changes: list[tuple[int, Change]] = field(default_factory=list)
     change_count: int = 0
     changed_at: int = 0
+    reasons: RecentReasons = field(default_factory=RecentReasons)
     letters: int = 0
     records: int = 0
     labels: LabelCounts | None = None

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from fluxplain.results.store import Store
-from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Record
+from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Reasons, Record
 from fluxplain.schemas.change import change_id
 from fluxplain.schemas.methods import Method
+from fluxplain.schemas.record import Label
 from fluxplain.stages import Message
 
 METHODS: tuple[Method, ...] = ("ipfi", "isage", "ipdp")
@@ -34,6 +35,36 @@ def prediction(
         probabilities=None if regression else [0.5, 0.5],
         y=None if loss is None else 1,
         loss=loss,
+    )
+
+
+def reasons(
+    seq: int,
+    *,
+    label: Label | None = True,
+    prediction: Label = True,
+    output: float = 0.9,
+    stream: str = STREAM,
+) -> Reasons:
+    """Return reasons whose contributions sum to the output."""
+    return Reasons(
+        stream=stream,
+        seq=seq,
+        previous_seq=None,
+        skipped=0,
+        id=f"tx-{seq}",
+        ts=None,
+        prediction=prediction,
+        label=label,
+        output=output,
+        base=0.25,
+        names=["amount", "hour"],
+        contributions=[output - 0.15, -0.125],
+        std_errors=[0.03, 0.01],
+        values=[950.5, 3],
+        rest=0.025,
+        way="permutations",
+        model_version="7",
     )
 
 

@@ -192,6 +192,8 @@ PDP = explanation(0, 0, 1000, random.Random(1), method="ipdp")
 
 ICE = Ice(seq=0, grid=[0.0, 1.0], effect=[0.0, 1.0])
 
+REASONS = plain.reasons(0)
+
 DRIFT = change("f0", 0, "ipfi")
 
 LETTER = letter(0)
@@ -224,6 +226,13 @@ HOSTILE: dict[str, tuple[Callable[[int], Record], str | None]] = {
         lambda i: replace(PDP, seq=i, feature=f"x{i % 40}", grid=[*range(100)], effect=[1.0] * 100),
         None,
     ),
+    "reasons' streams": (lambda i: replace(REASONS, stream=f"s-{i}"), store.NO_ROOM),
+    "large contributions": (
+        lambda i: replace(REASONS, seq=i, contributions=[1e300, 0.0]),
+        store.UNFIT,
+    ),
+    "long features of reasons": (lambda i: replace(REASONS, seq=i, names=[LONG, f"{i}"]), None),
+    "labels of reasons": (lambda i: replace(REASONS, label=f"{i}" * 200), None),
     "changes": (lambda i: replace(DRIFT, feature=f"x{i}", id=f"{i}"), store.NO_ROOM),
     "changes' streams": (lambda i: replace(DRIFT, stream=f"s-{i}"), store.NO_ROOM),
     "long sentences": (lambda i: replace(DRIFT, seq=i, id=f"{i}", detail=f"{LONG}{i}"), None),
@@ -247,6 +256,7 @@ def test_what_others_wrote_does_not_fill_the_memory(
     record: Callable[[int], Record], why: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "MAX_CURVE_BYTES", 5_000)
+    monkeypatch.setattr(store, "MAX_REASON_BYTES", 5_000)
     monkeypatch.setattr(store, "MAX_SERIES", 50)
     monkeypatch.setattr(store, "MAX_STREAMS", 4)
     tracemalloc.start()

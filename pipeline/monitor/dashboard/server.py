@@ -100,6 +100,8 @@ class Server:
         app.router.add_get("/api/series", self._series)
         app.router.add_get("/api/curves", self._curves)
         app.router.add_get("/api/changes/{id}", self._change)
+        app.router.add_get("/api/reasons", self._recent_reasons)
+        app.router.add_get(r"/api/reasons/{stream}/{seq:\d{1,16}}", self._reasons)
         app.router.add_get("/api/events", self._events)
         for path in self._files:
             app.router.add_get(path, self._file)
@@ -160,6 +162,18 @@ class Server:
         if story is None:
             raise web.HTTPNotFound(text="there is no such change, or it was evicted\n")
         return _json(story)
+
+    async def _recent_reasons(self, request: web.Request) -> web.Response:
+        return _json(self._view.reasons(request.query.get("stream", "")))
+
+    async def _reasons(self, request: web.Request) -> web.Response:
+        stream, seq = request.match_info["stream"], int(request.match_info["seq"])
+        found = self._view.reasons_of(stream, seq)
+        if found is None:
+            raise web.HTTPNotFound(
+                text="there are no reasons for this output, or they were evicted\n"
+            )
+        return _json(found)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Send updates as server-sent events until the page is closed."""

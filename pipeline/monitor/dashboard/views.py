@@ -29,6 +29,9 @@ ROW_POINTS = 40
 LISTED_CHANGES = 500
 """Number of latest changes that the page lists."""
 
+_LISTED_REASONS = ("seq", "id", "prediction", "label", "output", "base")
+"""Fields of reasons in the page's list."""
+
 OVERVIEW_S = 1.0
 """Seconds for which the rows of all streams are cached."""
 
@@ -123,6 +126,20 @@ class View:
             self._rows[method] = now, rows
         return rows
 
+    def reasons(self, stream: str) -> bytes:
+        """Return a line for each observation with reasons, and whether the settings enable them."""
+        with self._store.lock:
+            found = self._stream(stream).reasons.latest_first()
+        enabled = self._own.get(stream, self._config).reasons.enabled
+        rows = [_reasons_line([orjson.loads(text) for text in texts]) for texts in found]
+        return _json({"enabled": enabled, "rows": rows})
+
+    def reasons_of(self, stream: str, seq: int) -> bytes | None:
+        """Return the reasons for one output, one record for each label; None if none are kept."""
+        with self._store.lock:
+            found = self._stream(stream).reasons.of(seq)
+        return _json([orjson.Fragment(text) for text in found]) if found else None
+
     def _chosen(self, requested: Choice) -> tuple[Choice, dict[str, Series]]:
         """Complete a page's choice, and return it with the lines to show."""
         streams = self._store.streams
@@ -174,6 +191,7 @@ class View:
             "rate": stream.throughput.rate(time.monotonic()),
             "performance": stream.performance.trend(TREND_POINTS),
             "change_count": stream.change_count,
+            "reasons": stream.reasons.version,
             "letter_count": store.letter_count,
             "letters": list(store.letters),
             "notices": [{**_brief(each), "stream": each.stream} for each in store.notices],
@@ -197,6 +215,16 @@ def _row(row: Row) -> dict[str, Any]:
         "top": top,
         "change": None if row.change is None else _brief(row.change),
     }
+
+
+def _reasons_line(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the line of an observation: about the predicted class, with its largest reason."""
+    of_predicted = (each for each in records if each["label"] == each["prediction"])
+    shown = next(of_predicted, records[0])
+    largest = [shown[name][:1] for name in ("names", "values", "contributions", "std_errors")]
+    columns = ("feature", "value", "contribution", "std_error")
+    found = {name: next(iter(each), None) for name, each in zip(columns, largest, strict=True)}
+    return {**{name: shown[name] for name in _LISTED_REASONS}, **found}
 
 
 def _brief(change: Change) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from fluxplain.monitor.dashboard.views import SHOWN_POINTS
 from fluxplain.results.store import Store
 from fluxplain.schemas.change import Kind
 from fluxplain.schemas.methods import METHOD_NAMES
-from tests.kit.records import letter
+from tests.kit.records import letter, reasons
 from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import STREAM, change, name, records
 
@@ -215,6 +215,37 @@ def test_a_story_and_curves_are_found_by_name(config: Config, store: Store) -> N
     assert curves["earlier"]
     assert len(curves["ice"]) == 5
     assert get(config, store, f"/api/curves?stream={STREAM}&feature=none")[0] == 404
+
+
+def test_reasons_are_listed_by_the_predicted_class_and_found_by_stream_and_seq(
+    config: Config,
+) -> None:
+    known, predicted = Store(), reasons(7, stream=STREAM, output=0.75)
+    other = reasons(7, stream=STREAM, label=False, output=0.25)
+    for record in (reasons(3, stream=STREAM, label=None), other, predicted):
+        known.add(record)
+    told = plain(config, known, f"/api/reasons?stream={STREAM}")
+    assert not told["enabled"]
+    assert [row["seq"] for row in told["rows"]] == [7, 3]
+    first = {"prediction": True, "label": True, "output": 0.75, "base": 0.25}
+    largest = {"feature": "amount", "value": 950.5, "contribution": 0.6, "std_error": 0.03}
+    assert told["rows"][0] == {"seq": 7, "id": "tx-7", **first, **largest}
+    found = plain(config, known, f"/api/reasons/{STREAM}/7")
+    assert found == [orjson.loads(each.encode()) for each in (other, predicted)]
+    assert plain(config, known, "/api/overview")["reasons"] == known.version
+    for path in (f"{STREAM}/8", "nobody-0/7", f"{STREAM}/x", f"{STREAM}/{'9' * 5000}"):
+        assert get(config, known, f"/api/reasons/{path}")[0] == 404
+
+
+def test_a_stream_without_reasons_says_whether_its_settings_enable_them() -> None:
+    config = make_config(
+        features={name(0): "numeric"},
+        streams={3: {"reasons": {"enabled": True}}},
+        dashboard={"port": 0},
+    )
+    for stream, enabled in ((STREAM, False), ("fluxplain.features-3", True)):
+        told = plain(config, Store(), f"/api/reasons?stream={stream}")
+        assert told == {"enabled": enabled, "rows": []}
 
 
 @pytest.mark.parametrize(

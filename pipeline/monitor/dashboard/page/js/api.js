@@ -30,6 +30,10 @@ export const curves = (view, feature) =>
 
 export const story = (id) => get(`/api/changes/${encodeURIComponent(id)}`, {});
 
+export const reasons = (stream) => get("/api/reasons", { stream });
+
+export const reasonsOf = (stream, seq) => get(`/api/reasons/${encodeURIComponent(stream)}/${seq}`, {});
+
 /** Calls `update` with each update, and `lost` once when the connection is lost. */
 export function listen(view, since, update, lost) {
   const query = new URLSearchParams({ since });

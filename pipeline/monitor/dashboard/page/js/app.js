@@ -13,6 +13,7 @@ import { drawFeatures, makeFeatures } from "./features.js";
 import { drawChanges, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
 import { drawFigures, drawOperations } from "./operations.js";
+import { fetchReasons, focusOpener, makeReasons } from "./reasons.js";
 import { fetchStreams, makeStreams } from "./streams.js";
 
 const RANGES = [500, 2_000, 10_000];
@@ -42,6 +43,7 @@ async function connect() {
     draw();
     performance.mark("fluxplain-drawn");
     fetchStreams({ force: true });
+    fetchReasons({ force: true });
     stop = api.listen(view, data.version, (news) => mine === current && receive(news), again);
   } catch (error) {
     console.error(error);
@@ -73,6 +75,7 @@ function receive(news) {
   fetchLines().then((some) => some && draw());
   if (Object.keys(news.features).length) fetchEffect();
   fetchStreams();
+  fetchReasons();
 }
 
 /** Fetches the lines of newly shown features; returns whether there were any. */
@@ -179,6 +182,7 @@ function go(choice) {
   view.range = "all";
   if ("stream" in choice) {
     view.change = null;
+    view.reasons = null;
     view.feature = null;
     drawStory();
   }
@@ -232,6 +236,20 @@ function closeStory() {
   $("change-list").querySelector(`[data-id="${CSS.escape(id)}"]`)?.focus();
 }
 
+function openReasons(seq) {
+  view.reasons = seq;
+  writeFragment();
+  fetchReasons({ force: true, focus: true });
+}
+
+async function closeReasons() {
+  const seq = view.reasons;
+  view.reasons = null;
+  writeFragment();
+  await fetchReasons({ force: true });
+  focusOpener(seq);
+}
+
 function tableSwitches() {
   for (const button of document.querySelectorAll("[data-table]")) {
     const name = button.dataset.table;
@@ -253,6 +271,7 @@ function begin() {
   makeEffect();
   makeFeatures({ chosen: chooseFeature, changed: () => { draw(); fetchLines().then(draw); } });
   makeChanges({ chosen: openStory });
+  makeReasons({ opened: openReasons, closed: closeReasons });
   makeStory({ chosen: openStory, closed: closeStory });
   makeStreams({ chosen: chooseStream });
   tableSwitches();

@@ -31,6 +31,16 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Copies the page's address, and says on the button whether that worked. */
+export async function copyAddress(button) {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Copy it from the address bar";
+  }
+}
+
 export function options(select, values, chosen, name = String) {
   const key = JSON.stringify(values.map((value) => [value, name(value)]));
   if (select.dataset.values !== key) {

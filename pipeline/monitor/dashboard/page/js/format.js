@@ -23,6 +23,9 @@ export function number(value, scale = Math.abs(value)) {
 
 export const signed = (value, scale) => (value > 0 ? "+" : "") + number(value, scale);
 
+/** Formats the value of a feature, a class or a number. */
+export const valueText = (value) => (typeof value === "number" && !Number.isInteger(value) ? minus(String(Number(value.toPrecision(6)))) : String(value));
+
 /** Formats an axis label, with a true minus sign and no superfluous digits. */
 export function tick(value) {
   if (value === 0) return "0";

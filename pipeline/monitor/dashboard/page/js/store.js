@@ -8,6 +8,7 @@ export const view = {
   alpha: null,
   feature: null,
   change: null,
+  reasons: null, // seq of the output whose reasons are shown
   top: 5,
   order: "peak",
   query: "",
@@ -140,12 +141,14 @@ export function readFragment() {
     if (wanted.has(name)) view[name] = wanted.get(name);
     else if (name === "change") view[name] = null;
   }
+  const seq = wanted.get("reasons");
+  view.reasons = /^\d{1,16}$/.test(seq) ? Number(seq) : null;
   if (wanted.has("alpha")) view.alpha = Number(wanted.get("alpha"));
 }
 
 export function writeFragment() {
   const parts = new URLSearchParams();
-  for (const name of ["stream", "method", "alpha", "feature", "change"]) {
+  for (const name of ["stream", "method", "alpha", "feature", "change", "reasons"]) {
     if (view[name] !== null && view[name] !== undefined) parts.set(name, view[name]);
   }
   const fragment = `#${parts}`;

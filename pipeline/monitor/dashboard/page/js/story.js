@@ -1,6 +1,6 @@
 // One change: before and after, confidence, timing, related changes, and the curves.
 
-import { $, h, svg } from "./dom.js";
+import { $, copyAddress, h, svg } from "./dom.js";
 import { METHOD_NAMES, STATUS, count, number, plural, signed, titleOf } from "./format.js";
 import { chart, colors } from "./charts.js";
 import { data, ordered, view } from "./store.js";
@@ -18,7 +18,7 @@ export function makeStory({ chosen, closed }) {
     if (!button) return;
     if (button.dataset.id) chosen(button.dataset.id);
     if (button.dataset.action === "close") closed();
-    if (button.dataset.action === "copy") copy(button);
+    if (button.dataset.action === "copy") copyAddress(button);
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && view.change !== null) closed();
@@ -180,13 +180,4 @@ function drawCurves(story) {
     { curve: story.curve_before, color: colors().muted, width: 1.8, dash: [5, 3], points: true, hollow: true, name: "before" },
     { curve: story.curve_after, color, width: 2.4, points: true, name: "after" },
   ], { size: "small" }), { notMerge: true });
-}
-
-async function copy(button) {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "Copy it from the address bar";
-  }
 }
