@@ -292,11 +292,14 @@ def _add_prediction(stream: StreamResults, record: Prediction, now: float | None
 
 
 def _without_curves(change: Change) -> Change:
-    """Return a change without its fields that may be large."""
+    """Return a change without its curves and other fields that may be large."""
     return replace(
         change,
         curve_before=None,
         curve_after=None,
+        region=None,
+        evidence=None,
+        cause=None,
         ts=None,
         model_version=None,
         detail=shortened(change.detail),

@@ -12,6 +12,7 @@ import { drawEffect, effectFeature, effectTable, fetchEffect, makeEffect } from 
 import { drawFeatures, makeFeatures } from "./features.js";
 import { drawChanges, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
+import { drawEvidence } from "./origin.js";
 import { drawFigures, drawOperations } from "./operations.js";
 import { fetchReasons, focusOpener, makeReasons } from "./reasons.js";
 import { fetchStreams, makeStreams } from "./streams.js";
@@ -271,7 +272,7 @@ function begin() {
   makeEffect();
   makeFeatures({ chosen: chooseFeature, changed: () => { draw(); fetchLines().then(draw); } });
   makeChanges({ chosen: openStory });
-  makeReasons({ opened: openReasons, closed: closeReasons });
+  makeReasons({ opened: openReasons, closed: closeReasons, changed: drawEvidence });
   makeStory({ chosen: openStory, closed: closeStory });
   makeStreams({ chosen: chooseStream });
   tableSwitches();

@@ -15,10 +15,14 @@ let waiting = 0;
 let drawn = null;
 let opener = null;
 
-export function makeReasons({ opened, closed }) {
+let listed = () => {}; // is called after each list
+
+export function makeReasons({ opened, closed, changed }) {
+  listed = changed;
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-reasons]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const isOther = known.stream !== view.stream; // the address names it
+    if (!link || isOther || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     opener = link;
     opened(Number(link.dataset.reasons));
@@ -61,6 +65,7 @@ export async function fetchReasons({ force = false, focus = false } = {}) {
   if (!answer || stream !== view.stream || seq !== view.reasons) return;
   known = { stream, rows: answer.rows };
   drawList(answer);
+  listed();
   drawPage(seq, records, { focus });
 }
 

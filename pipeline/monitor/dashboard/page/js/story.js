@@ -1,11 +1,13 @@
-// One change: before and after, confidence, timing, related changes, and the curves.
+// One change: before and after, cause, region, records, confidence, timing, and related changes.
 
-import { $, copyAddress, h, svg } from "./dom.js";
+import { $, copyAddress, h } from "./dom.js";
 import { METHOD_NAMES, STATUS, count, number, plural, signed, titleOf } from "./format.js";
+import { errorBars } from "./bars.js";
 import { chart, colors } from "./charts.js";
 import { data, ordered, view } from "./store.js";
 import { curveOption, isCategorical } from "./curves.js";
 import { entry } from "./changes.js";
+import { origin } from "./origin.js";
 import { styleOf } from "./palette.js";
 import * as api from "./api.js";
 
@@ -71,6 +73,7 @@ function parts(story) {
     story.curve_before && story.curve_after
       ? h("figure", {}, h("figcaption", {}, `Effect of ${story.feature}, before and after`), legend(story), h("div", { class: "chart small", id: "story-chart", role: "img", "aria-label": `Two curves: at record ${count(story.curve_before.seq)} and at record ${count(story.curve_after.seq)}` }))
       : null,
+    ...origin(story),
     facts(story),
     siblings(story),
     h("p", { class: "identity" }, "Change ", h("code", {}, story.id), " ", h("button", { type: "button", class: "plain", "data-action": "copy" }, "Copy link")),
@@ -94,31 +97,13 @@ function navigation(id) {
   );
 }
 
-/** Both means ± their standard errors, with thin lines of ± 2 standard errors, on one scale. */
+/** Both means ± their standard errors. */
 function beforeAfter(story) {
   const rows = [
-    { name: "Before", mean: story.before, error: story.before_std_error },
-    { name: "After", mean: story.after, error: story.after_std_error },
+    { name: "Before", mean: story.before, error: story.before_std_error, isFaint: true },
+    { name: "After", mean: story.after, error: story.after_std_error, isFaint: false },
   ].filter((row) => row.mean !== null);
-  const ends = rows.flatMap(({ mean, error }) => [mean - 2 * (error ?? 0), mean + 2 * (error ?? 0)]);
-  const low = Math.min(0, ...ends);
-  const high = Math.max(0, ...ends);
-  const x = (value) => 4 + (292 * (value - low)) / (high - low || 1);
-  const scale = Math.max(...rows.map((row) => Math.abs(row.mean)));
-  const color = styleOf(story.feature)?.color ?? colors().accent;
-  return h(
-    "dl", { class: "means" },
-    ...rows.flatMap(({ name, mean, error }) => [
-      h("dt", {}, name),
-      h("dd", {},
-        h("span", { class: "mean" }, h("b", {}, number(mean, scale)), error === null ? "" : ` ± ${number(error, scale)}`),
-        svg("svg", { viewBox: "0 0 300 16", preserveAspectRatio: "none", "aria-hidden": "true" },
-          svg("line", { x1: x(0), x2: x(0), y1: 0, y2: 16, stroke: colors().muted, "stroke-width": 1, "vector-effect": "non-scaling-stroke" }),
-          svg("line", { x1: x(0), x2: x(mean), y1: 8, y2: 8, stroke: color, "stroke-width": name === "Before" ? 4 : 8, "stroke-opacity": name === "Before" ? 0.55 : 1, "vector-effect": "non-scaling-stroke" }),
-          ...(error === null ? [] : [svg("line", { x1: x(mean - 2 * error), x2: x(mean + 2 * error), y1: 8, y2: 8, stroke: colors().text, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" })]),
-        )),
-    ]),
-  );
+  return h("section", {}, h("h3", {}, "What"), errorBars(rows, styleOf(story.feature)?.color ?? colors().accent));
 }
 
 function legend({ curve_before: before, curve_after: after, after_seq: began, feature }) {

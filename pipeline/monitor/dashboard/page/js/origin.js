@@ -1,0 +1,67 @@
+// Of one change: why it happened, where it lies, and which observations moved it most.
+
+import { $, h } from "./dom.js";
+import { count, signed, valueText } from "./format.js";
+import { colors } from "./charts.js";
+import { errorBars } from "./bars.js";
+import { reasonsLink } from "./reasons.js";
+
+const SIGNS = { "<=": "≤", ">": ">", "==": "=", "!=": "≠" };
+
+let shown = null; // the change whose observations are listed
+
+/** Returns the sections that are known of a change. */
+export function origin(story) {
+  shown = story;
+  return [
+    story.cause && h("section", {}, h("h3", {}, "Why"), h("p", {}, why(story.cause)), errorBars(partsOf(story.cause), colors().accent)),
+    story.region && h("section", {}, h("h3", {}, "Where"), h("p", {}, where(story.region))),
+    story.evidence?.length ? h("section", {}, h("h3", {}, "Which records"), h("ul", { id: "story-evidence" }, ...evidence())) : null,
+  ];
+}
+
+/** Draws the observations again, since reasons for some may be known now. */
+export function drawEvidence() {
+  const list = $("story-evidence");
+  if (!list) return;
+  const fresh = h("ul", {}, ...evidence());
+  if (fresh.innerHTML !== list.innerHTML) list.replaceChildren(...fresh.children);
+}
+
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+function why({ kind, data, model, interaction }) {
+  const total = data + model + interaction;
+  const share = (part) => (part / total > 0 && part / total <= 1 ? percent(part / total) : null);
+  const [ofData, ofModel] = [share(data), share(model)];
+  const said = (...shares) => (shares.includes(null) ? "" : ` (${shares.join(" and ")})`);
+  return {
+    data: `Mostly because the data changed${said(ofData)}.`,
+    model: `Mostly because the model changed${said(ofModel)}.`,
+    both: `Because both the data and the model changed${said(ofData, ofModel)}.`,
+    unclear: "It is not clear whether the data or the model changed: the errors are too large.",
+  }[kind];
+}
+
+function partsOf(cause) {
+  const rows = [["Data", "data"], ["Model", "model"], ["Together", "interaction"]];
+  return rows.map(([name, part]) => ({ name, mean: cause[part], error: cause[`${part}_std_error`], isFaint: part === "interaction" }))
+    .filter(({ mean, error, isFaint }) => !isFaint || mean !== 0 || error !== 0);
+}
+
+const grouped = (value) => (Number.isInteger(value) ? count(value).replace("-", "−") : valueText(value));
+
+function where({ conditions, coverage, share }) {
+  const region = conditions.map(({ feature, op, value }) => `${feature} ${SIGNS[op]} ${grouped(value)}`).join(" and ");
+  return `${region || "everywhere"}: ${percent(coverage)} of the observations, ${percent(share)} of the change`;
+}
+
+const evidence = () => shown.evidence.map((each) => h("li", {}, "record ", reasonsLink(shown.stream, each.seq), moved(each), unseen(each)));
+
+const moved = ({ increment }) => (increment === null ? "" : `: increment ${signed(increment)}`);
+
+function unseen({ feature, value, low, high }) {
+  if (feature === null || value === null) return "";
+  const before = low === null || high === null ? "not seen before" : `outside of ${grouped(low)} to ${grouped(high)} before`;
+  return `; ${feature} = ${grouped(value)}, ${before}`;
+}
