@@ -5,7 +5,9 @@ import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 
@@ -52,6 +54,9 @@ LOADED = {
 """Role → the large libraries that its workers load."""
 
 ROOT = Path(__file__).parents[1]
+
+FOLDERS = {"pipeline": "fluxplain", "agents": "fluxplain.agents", "schemas": "fluxplain.schemas"}
+"""Folder of the product → the package it is imported as."""
 
 ARROWS = {
     "schemas": "",
@@ -100,13 +105,62 @@ def test_imports_go_one_way(folder: str, allowed: str) -> None:
 
 def test_only_one_folder_knows_faust_and_aiokafka() -> None:
     cage = ROOT / "pipeline" / "kafka" / "faust"
-    paths = {
-        path for each in ("pipeline", "agents", "schemas") for path in (ROOT / each).rglob("*.py")
-    }
+    paths = _modules().values()
     caged = {"faust", "mode", "aiokafka"}
     knowing = {path for path in paths if caged & {name for name, *_ in _imported(path)}}
     assert knowing
     assert {path.parent for path in knowing} == {cage}
+
+
+def test_modules_import_each_other_without_cycles() -> None:
+    modules = _modules()
+    graph = {name: set(_needed(path, modules)) for name, path in modules.items()}
+    assert sum(map(len, graph.values())) > len(graph)
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
+
+
+def test_imports_of_functions_and_types_are_not_needed_to_load_a_module(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import a\n"
+        "from b import name\n"
+        "class C:\n    from b import c\n    def f(self):\n        import d\n"
+        "if TYPE_CHECKING:\n    import e\nelse:\n    import g\n"
+    )
+    assert [*_needed(module, ["a", "b", "b.c", "d", "e", "g"])] == ["a", "b", "b.c", "g"]
+
+
+def _modules() -> dict[str, Path]:
+    """Return the product's modules by the names they are imported as."""
+    found = {}
+    for folder, package in FOLDERS.items():
+        for path in (ROOT / folder).rglob("*.py"):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            found[".".join([package, *parts]).removesuffix(".__init__")] = path
+    return found
+
+
+def _needed(path: Path, modules: Container[str]) -> Iterator[str]:
+    """Yield the modules among these that a module imports when it is loaded."""
+    for node in _run_at_import(ast.parse(path.read_text("utf-8")).body):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = (name if name in modules else node.module for name in inner)
+            yield from (name for name in names if name in modules)
+
+
+def _run_at_import(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes outside of functions and of ``if TYPE_CHECKING``."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from _run_at_import(node.orelse)
+        else:
+            yield from _run_at_import(ast.iter_child_nodes(node))
 
 
 @cache
