@@ -21,7 +21,7 @@ from fluxplain.config import ENV_PREFIX, KEY_LENGTH, Config, ConfigError, load_c
 from fluxplain.config.replica import Role
 from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
 from fluxplain.kafka.topics.create import topic_specs
-from fluxplain.kafka.topics.reader import GROUP as READER
+from fluxplain.kafka.topics.topic_reader import GROUP as READER
 from fluxplain.schemas import OUTPUTS
 
 API_VERSION = "kafka.strimzi.io/v1"

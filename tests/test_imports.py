@@ -5,6 +5,7 @@ import inspect
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -57,6 +58,9 @@ ROOT = Path(__file__).parents[1]
 
 FOLDERS = {"pipeline": "fluxplain", "agents": "fluxplain.agents", "schemas": "fluxplain.schemas"}
 """Folder of the product → the package it is imported as."""
+
+SHARED = {"__init__", "__main__"}
+"""Names that several modules have."""
 
 ARROWS = {
     "schemas": "",
@@ -128,6 +132,12 @@ def test_imports_of_functions_and_types_are_not_needed_to_load_a_module(tmp_path
         "if TYPE_CHECKING:\n    import e\nelse:\n    import g\n"
     )
     assert [*_needed(module, ["a", "b", "b.c", "d", "e", "g"])] == ["a", "b", "b.c", "g"]
+
+
+def test_no_two_modules_have_the_same_name() -> None:
+    names = Counter(path.stem for path in _modules().values())
+    twice = {name for name, n in names.items() if n > 1}
+    assert twice == SHARED
 
 
 def _modules() -> dict[str, Path]:

@@ -25,7 +25,7 @@ from fluxplain.alerts.webhook import Answer, Webhook, deliver
 from fluxplain.config import Config
 from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of
 from fluxplain.kafka.timeouts import ALERTS_POLL_S, REQUEST_S, SESSION_TIMEOUT_S
-from fluxplain.kafka.topics.reader import DecodedMessages
+from fluxplain.kafka.topics.topic_reader import DecodedMessages
 from fluxplain.schemas import BadRecordError, Change
 
 log = logging.getLogger("fluxplain.alerts")

@@ -20,7 +20,7 @@ from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.grids import GridKind, GridSettings, check_pairs
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.players import check_features
-from fluxplain.explain.points import PointStorage, seeded
+from fluxplain.explain.point_storage import PointStorage, seeded
 from fluxplain.explain.surface import Axes, SurfaceEffect
 
 

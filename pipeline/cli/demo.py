@@ -18,8 +18,8 @@ from fluxplain.config import ENV_PREFIX, Config, load_config
 from fluxplain.kafka.embedded import EmbeddedBroker, workers_environment
 from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.progress import PipelineProgress
-from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.monitor.figures import importance_figure, save
 from fluxplain.monitor.terminal.drift_summary import render_summary, summarize
 from fluxplain.monitor.terminal.watch import WatchView

@@ -10,7 +10,7 @@ from rich.progress import Progress, TaskProgressColumn
 from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import Config, ConfigError
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.results.selection import Selection
 from fluxplain.schemas import OUTPUTS, Change, Explanation, Record
 from fluxplain.schemas.methods import METHODS, WATCHED

@@ -20,7 +20,7 @@ from fluxplain.cli.supervisor import end_with_supervisor
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.topics.progress import LagMonitor
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
 from fluxplain.monitor.terminal.watch import WatchView
 from fluxplain.results.live_feed import Feed

@@ -12,7 +12,7 @@ import typer
 from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import Config, ConfigError
-from fluxplain.kafka.topics.reader import TopicReader, read_to_end
+from fluxplain.kafka.topics.topic_reader import TopicReader, read_to_end
 from fluxplain.monitor.terminal import change_story
 from fluxplain.monitor.terminal.record_lines import line
 from fluxplain.results.lookup import find, newest

@@ -10,7 +10,7 @@ from rich.table import Column, Table
 
 from fluxplain import evaluate, models, stages
 from fluxplain.cli import common as cli
-from fluxplain.cli.autocorrelation import autocorrelation_warnings
+from fluxplain.cli.autocorrelation_check import autocorrelation_warnings
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
 from fluxplain.kafka.checkpoints.checkpoint import CheckpointError, CheckpointStore, Slot

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from fluxplain.explain.explainers import explain_together
     from fluxplain.explain.losses import LOSSES, get_loss
     from fluxplain.explain.normalization import normalized
+    from fluxplain.explain.output_reasons import IncrementalReasons
     from fluxplain.explain.pairs import IncrementalPairPDP
     from fluxplain.explain.pdp import IncrementalPDP
     from fluxplain.explain.pfi import IncrementalPFI
-    from fluxplain.explain.reasons import IncrementalReasons
     from fluxplain.explain.sage import IncrementalSAGE
 else:
     __getattr__, __dir__ = lazy(
@@ -35,10 +35,10 @@ else:
         explainers=["explain_together"],
         losses=["LOSSES", "get_loss"],
         normalization=["normalized"],
+        output_reasons=["IncrementalReasons"],
         pairs=["IncrementalPairPDP"],
         pdp=["IncrementalPDP"],
         pfi=["IncrementalPFI"],
-        reasons=["IncrementalReasons"],
         sage=["IncrementalSAGE"],
     )
 

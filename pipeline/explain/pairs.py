@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from fluxplain.evaluate import Evaluator
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_pairs
 from fluxplain.explain.pdp import PDP, EffectExplainer
-from fluxplain.explain.points import seeded
+from fluxplain.explain.point_storage import seeded
 from fluxplain.explain.surface import Axes, SurfaceEffect
 
 

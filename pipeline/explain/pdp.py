@@ -21,7 +21,7 @@ from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
 from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid
 from fluxplain.explain.players import check_features
-from fluxplain.explain.points import Points, PointStorage, RNGOf, seeded
+from fluxplain.explain.point_storage import Points, PointStorage, RNGOf, seeded
 from fluxplain.explain.smoothing import Estimated, check_alpha
 
 
@@ -37,7 +37,7 @@ class PDP(Method):
     """Asks about an input for each evaluation point of each feature, and of each pair of features.
 
     ``features`` have a curve; ``pairs`` map a name to two features, which have a surface. See
-    :class:`~fluxplain.explain.points.PointStorage` for the other parameters.
+    :class:`~fluxplain.explain.point_storage.PointStorage` for the other parameters.
 
     References
     ----------

@@ -8,7 +8,7 @@ from confluent_kafka import Message
 
 from fluxplain.config import Config
 from fluxplain.kafka.topics.progress import LagMonitor
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.results.published import decoded
 from fluxplain.results.store import UNREADABLE, Store
 from fluxplain.schemas import OUTPUTS

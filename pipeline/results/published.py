@@ -8,7 +8,7 @@ from typing import NamedTuple
 from confluent_kafka import Message
 
 from fluxplain.config import Config
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter, Record
 from fluxplain.sources import SourceError
 

@@ -12,7 +12,7 @@ from fluxplain.evaluate.table import Labels
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Given
 from fluxplain.explain.method import Method as Asks
-from fluxplain.explain.points import RNGOf
+from fluxplain.explain.point_storage import RNGOf
 from fluxplain.schemas.methods import METHODS, Method
 
 Increments = Callable[[Loss, Sequence[Target], Labels, Floats, Floats], Floats]

@@ -12,7 +12,7 @@ from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import kernels
 from fluxplain.explain.method import Answers, Question, inputs_of, parts_of
 from fluxplain.explain.method import Method as Asks
-from fluxplain.explain.points import RNGOf
+from fluxplain.explain.point_storage import RNGOf
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER
 from fluxplain.stages.metering import Work

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fluxplain.config import Config
 from fluxplain.evaluate import Encoding, Evaluator, Observed, Table
 from fluxplain.evaluate.evaluator import Label
-from fluxplain.explain.reasons import Background, OutputReasons
+from fluxplain.explain.output_reasons import Background, OutputReasons
 from fluxplain.explain.shapley import Contributions, Effort
 from fluxplain.schemas import Reasons
 from fluxplain.schemas.record import MAX_RECORD_BYTES, Target

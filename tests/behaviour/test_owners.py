@@ -18,7 +18,7 @@ from fluxplain.kafka.exits import EXIT_REFUSED
 from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.writers import WRITER, Writer
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.schemas import FIRST_INCARNATION, Evaluation
 from tests.kit.in_process import run_with
 from tests.kit.kafka_pipeline import (

@@ -13,7 +13,7 @@ from fluxplain.kafka.faust.peek import batch_end, first_offset
 from fluxplain.kafka.headers import headers_of
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.registered import Fingerprint, RegisteredError
-from fluxplain.kafka.topics.reader import TopicReader, read_to_end
+from fluxplain.kafka.topics.topic_reader import TopicReader, read_to_end
 from fluxplain.kafka.worker.claims import NOT_OURS
 from tests.fuzz.poison import Poison, poisons
 from tests.kit.batches import ZSTD, batch, record, send_batches

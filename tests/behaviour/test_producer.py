@@ -16,7 +16,7 @@ from deploy.kafka import Cluster
 from fluxplain.config import Config, load_config
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.producer import DeliveryError, OversizeError, RecordProducer
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from tests.kit.kafka_topics import set_topic
 
 pytestmark = pytest.mark.kafka

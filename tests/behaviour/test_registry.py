@@ -8,7 +8,7 @@ import pytest
 
 from fluxplain.config import RegistrySettings
 from fluxplain.kafka.registry.codec import framed
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.schemas import OUTPUTS
 from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
 from tests.kit.registry import RegistryServer, avro_of

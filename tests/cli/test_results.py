@@ -14,7 +14,7 @@ from fluxplain.config import Config, load_config
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import create_topics
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.results.published import LocalFiles, from_topics
 from fluxplain.schemas import Change, Record
 from tests.cli.commands import refusal

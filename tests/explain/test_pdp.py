@@ -16,7 +16,7 @@ from fluxplain.explain import IncrementalPDP, curve_kernels
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind
 from fluxplain.explain.method import as_grid
-from fluxplain.explain.points import PointStorage, seeded
+from fluxplain.explain.point_storage import PointStorage, seeded
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import ExponentialMeans
 from tests.kit.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import compose, linear_model, naive_bayes, optim, preprocessing, tree
 
-from fluxplain.explain.reasons import IncrementalReasons, OutputReasons
+from fluxplain.explain.output_reasons import IncrementalReasons, OutputReasons
 from tests.kit import support as kit
 
 NAMES = ("a", "b", "c", "d")

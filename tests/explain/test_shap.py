@@ -11,8 +11,8 @@ from fluxplain.evaluate import Encoding, evaluator_for
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain.losses import get_loss
 from fluxplain.explain.method import ask_model
+from fluxplain.explain.output_reasons import IncrementalReasons
 from fluxplain.explain.players import Features, Players
-from fluxplain.explain.reasons import IncrementalReasons
 from fluxplain.explain.shap import SHAP
 from fluxplain.explain.storage import GeometricReservoir
 from tests.kit import support as kit

@@ -21,8 +21,8 @@ from fluxplain.kafka.embedded import CHECKPOINT_INTERVAL_S
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.progress import GroupOffsets
-from fluxplain.kafka.topics.reader import TopicReader, tp_of
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
+from fluxplain.kafka.topics.topic_reader import TopicReader, tp_of
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import OUTPUTS
 from fluxplain.stages import Message

@@ -13,7 +13,7 @@ from fluxplain.config.replica import Role
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import create_topics
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.results.live_feed import Feed
 from fluxplain.results.store import UNREADABLE, Store
 from fluxplain.schemas import Explanation, Record

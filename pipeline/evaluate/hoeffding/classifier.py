@@ -11,7 +11,7 @@ from fluxplain.evaluate.encoding import Inputs
 from fluxplain.evaluate.evaluator import Label
 from fluxplain.evaluate.generic import plain_label
 from fluxplain.evaluate.hoeffding import tree_kernels
-from fluxplain.evaluate.hoeffding.bayes import BayesLeaves
+from fluxplain.evaluate.hoeffding.bayes_leaves import BayesLeaves
 from fluxplain.evaluate.hoeffding.trees import TreeEvaluator, covers
 from fluxplain.evaluate.hoeffding.votes import VOTES
 from fluxplain.evaluate.table import Table, in_order

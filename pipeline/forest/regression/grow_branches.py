@@ -12,7 +12,7 @@ from fluxplain.forest.observe import count_class
 from fluxplain.forest.places import add_edge, free_leaf, new_leaf, remove_observer
 from fluxplain.forest.regression import moments
 from fluxplain.forest.regression.leaf_models import copy_model
-from fluxplain.forest.regression.points import remove_bad, search_numbers
+from fluxplain.forest.regression.search_trees import remove_bad, search_numbers
 from fluxplain.forest.state import CATEGORIES, CATEGORY, LEAF, NUMERIC, Integers, Kinds, State
 
 

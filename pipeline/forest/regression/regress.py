@@ -14,7 +14,7 @@ from fluxplain.forest.observe import Given, choose_features, observer_of, see_ta
 from fluxplain.forest.places import new_leaf
 from fluxplain.forest.regression.grow_branches import try_split
 from fluxplain.forest.regression.leaf_models import dot, fit
-from fluxplain.forest.regression.points import see_category, see_number
+from fluxplain.forest.regression.search_trees import see_category, see_number
 from fluxplain.forest.state import BETTER, LEAF, LINEAR, MEANS, Integers, State
 from fluxplain.forest.walk import leaf_of, stop_of
 

@@ -7,7 +7,7 @@ import confluent_kafka
 
 from fluxplain.config import Config
 from fluxplain.kafka.headers import headers_of, usable_headers
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.stages import Message
 
 

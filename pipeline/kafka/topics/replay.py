@@ -13,7 +13,7 @@ from fluxplain.kafka.embedded import PARTITION_BYTES, is_embedded_cluster
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.timeouts import COMMAND_DEADLINE_S
 from fluxplain.kafka.topics.progress import PipelineProgress
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.schemas import LateLabel
 from fluxplain.schemas.late_label import LabelValue
 

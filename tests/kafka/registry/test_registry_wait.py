@@ -14,7 +14,7 @@ from fluxplain.errors import NotYetError
 from fluxplain.kafka.registry import registry_wait
 from fluxplain.kafka.registry.codec import Decoder, framed
 from fluxplain.kafka.registry.registry_wait import WaitingDecoder
-from fluxplain.kafka.topics.reader import DecodedMessages
+from fluxplain.kafka.topics.topic_reader import DecodedMessages
 from fluxplain.stages import Message
 from tests.kit.registry import RegistryServer, decoder_of
 from tests.kit.support import make_config

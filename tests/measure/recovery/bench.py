@@ -15,7 +15,7 @@ from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
 from fluxplain.kafka.topics.progress import GroupOffsets
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.schemas import parse_stream
 from tests.kit.kafka_pipeline import identity
 from tests.kit.waiting import wait_until

@@ -13,8 +13,8 @@ import typer
 from deploy.kafka import Cluster
 from fluxplain.config import Config
 from fluxplain.kafka.topics.progress import GroupOffsets, PipelineProgress
-from fluxplain.kafka.topics.reader import read_to_end
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
+from fluxplain.kafka.topics.topic_reader import read_to_end
 from fluxplain.schemas import OUTPUTS
 from fluxplain.schemas.late_label import LabelValue
 from tests.kit.command import Clock, execute, say

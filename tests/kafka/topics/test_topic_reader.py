@@ -12,10 +12,10 @@ from fluxplain.kafka import client
 from fluxplain.kafka.client import BrokerError
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics import reader
+from fluxplain.kafka.topics import topic_reader
 from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.progress import GroupOffsets, LagMonitor
-from fluxplain.kafka.topics.reader import read_to_end
+from fluxplain.kafka.topics.topic_reader import read_to_end
 from tests.kit.support import make_config
 
 
@@ -53,7 +53,7 @@ def test_a_missing_topic_is_told(config: Config) -> None:
 
 
 def test_a_broker_that_has_gone_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "partitions_of", lambda *_: [0])
+    monkeypatch.setattr(topic_reader, "partitions_of", lambda *_: [0])
     monkeypatch.setattr(client, "LOG_RANGE_S", 0.5)
     monkeypatch.setattr(client, "TAKEOVER_S", 0.5)
     with pytest.raises(BrokerError, match="cannot read the topics"):

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from fluxplain.config import Config
 from fluxplain.kafka.client import BrokerError
-from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.schemas import BadRecordError, Observation
 from fluxplain.stages.intake.validation import ObservationValidator
 
