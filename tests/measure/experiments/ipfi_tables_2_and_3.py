@@ -22,26 +22,16 @@ interval PFI is of records that the model knows, so iPFI must be too: for unseen
 are others, which no smoothing brings together.
 """
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from river import forest
-from river.datasets import synth
 
 from deploy.docs.words import table
-from fluxplain.baselines import IntervalPFI
-from fluxplain.evaluate.encoding import Floats
-from fluxplain.explain import IncrementalPFI, explain_together
-from fluxplain.explain.smoothing import ExponentialMeans
-from fluxplain.forest.conversion import as_arrays
 from tests.measure.experiments.errors import (
     difference_interval,
-    error,
     median_and_iqr,
     median_interval,
     paper_rows,
@@ -51,8 +41,7 @@ from tests.measure.experiments.errors import (
     thousandths,
 )
 from tests.measure.experiments.experiment import Report, Results, Task
-from tests.measure.experiments.ipfi_table_1 import SAMPLINGS, realized
-from tests.measure.experiments.streams import Record, drifting, elec2, shuffled, switched
+from tests.measure.experiments.ipfi_drift_runs import DRAWN_EVERY, STREAMS, cell_key, follow
 
 PARTS = ("whole", "before", "after")
 
@@ -88,31 +77,6 @@ TABLE_3 = {
 }
 """Its rows, which are also in Table 2."""
 
-AGRAWAL = {"data": "agrawal", "records": 20_000, "width": 200}
-
-ELEC2 = {
-    "data": "elec2",
-    "records": 40_000,
-    "at": 20_000,
-    "pairs": [["nswprice", "nswdemand"]],
-}
-
-STREAMS: dict[str, dict[str, Any]] = {
-    "agrawal fu. 1": AGRAWAL | {"functions": [1, 2], "at": 10_000},
-    "agrawal fu. 2": AGRAWAL | {"functions": [5, 6], "at": 10_000},
-    "agrawal fu. 2, early": AGRAWAL | {"functions": [5, 6], "at": 5_000},
-    "agrawal fu. 2, late": AGRAWAL | {"functions": [5, 6], "at": 15_000},
-    "agrawal fu. 3": AGRAWAL | {"functions": [8, 1], "at": 10_000},
-    "agrawal fu. 3 from 8 to 5": AGRAWAL | {"functions": [8, 5], "at": 10_000},
-    "agrawal fu. 3 from 3 to 4": AGRAWAL | {"functions": [3, 4], "at": 10_000},
-    "agrawal fe. 1": AGRAWAL
-    | {"functions": [2, 2], "pairs": [["elevel", "car"], ["age", "salary"]], "at": 10_000},
-    "stagger fu. 1": {"data": "stagger", "records": 10_000, "width": 100}
-    | {"functions": [1, 2], "at": 5_000},
-    "elec2 fe. 1": ELEC2 | {"width": 400},
-    "elec2 fe. 1, gradual": ELEC2 | {"width": 8_000},
-}
-
 PARAMETERS = {
     "trees": 50,
     "alphas": [0.001, 0.01],
@@ -135,127 +99,6 @@ FU_3_END = {"salary": 0.292, "commission": 0.159, "age": 0.302, "loan": 0.007}
 
 FIRST_SEEDS = {"elec2 fe. 1": 3}
 """Streams of the first run, where it is not one."""
-
-DRAWN_EVERY = 250
-
-
-def stream(
-    *,
-    data: str,
-    records: int,
-    at: int,
-    width: int,
-    seed: int,
-    functions: Sequence[int] = (0, 0),
-    pairs: Sequence[Sequence[str]] = (),
-) -> Iterator[Record]:
-    """Yield a stream with function drift, feature drift or both."""
-    before, after = (_without_drift(data, function, seed) for function in functions)
-    drifted = drifting(before, switched(after, pairs), at=at, width=width, seed=seed)
-    return islice(drifted, records)
-
-
-def _without_drift(data: str, function: int, seed: int) -> Iterator[Record]:
-    if data == "elec2":
-        return iter(shuffled(elec2(), seed))
-    generator = {"agrawal": synth.Agrawal, "stagger": synth.STAGGER}[data]
-    return iter(generator(classification_function=function, seed=seed))
-
-
-def follow(
-    *,
-    stream_parameters: dict[str, Any],
-    trees: int,
-    alphas: list[float],
-    reservoir_size: int,
-    realizations: int,
-    interval: int,
-    seed: int,
-) -> dict[str, Any]:
-    """Return the errors at the end of each interval, and the course of the importances.
-
-    Returns
-    -------
-    ``ends``: the intervals' last records, counted from 1; ``errors``: for each sampling and α one
-    at each end; ``noise``: likewise, the error to expect from the smoothing alone;
-    ``interval``: the interval PFI there; ``ipfi``: sampling → for the first α the values after
-    every ``DRAWN_EVERY`` records; ``accuracy``: of the model.
-    """
-    model = as_arrays(forest.ARFClassifier(n_models=trees, binary_split=True, seed=seed))
-    records = stream(**stream_parameters, seed=seed)
-    first, *rest = records
-    features = list(first[0])
-    options: dict[str, Any] = {"reservoir_size": reservoir_size, "warm_up": 1}
-    explainers = {
-        sampling: realized(model, features, realizations, seed, sampler=sampling, **options)
-        for sampling in SAMPLINGS
-    }
-    # the mean of the realizations' smoothed increments is their smoothed mean
-    means = {
-        (sampling, alpha): ExponentialMeans(len(features), [alpha])
-        for sampling in SAMPLINGS
-        for alpha in alphas
-    }
-    truth = IntervalPFI(model, features, interval=interval, loss="zero_one", seed=seed)
-    together = [each for realized in explainers.values() for each in realized]
-    errors: dict[str, list[float]] = {_key(*cell): [] for cell in means}
-    noise: dict[str, list[float]] = {_key(*cell): [] for cell in means}
-    recent = {sampling: deque[Floats](maxlen=interval) for sampling in SAMPLINGS}
-    course: dict[str, list[list[float]]] = {sampling: [] for sampling in SAMPLINGS}
-    intervals, ends, right = [], [], 0
-    for t, (x, y) in enumerate([first, *rest], 1):
-        right += model.predict_one(x) == y
-        model.learn_one(x, y)
-        explain_together(together, x, y)
-        values = truth.explain_one(x, y)
-        for sampling, explainers_of in explainers.items():
-            if (increments := _mean_increments(explainers_of)) is not None:
-                recent[sampling].append(increments)
-        for (sampling, alpha), mean in means.items():
-            if recent[sampling]:
-                mean.update(recent[sampling][-1][None])
-            if t % interval == 0:
-                ours = dict(zip(features, mean.values[0].tolist(), strict=True))
-                errors[_key(sampling, alpha)].append(error(ours, values))
-                noise[_key(sampling, alpha)].append(smoothing_noise(recent[sampling], alpha))
-            if t % DRAWN_EVERY == 0 and alpha == alphas[0]:
-                course[sampling].append([round(value, 4) for value in mean.values[0].tolist()])
-        if t % interval == 0:
-            ends.append(t)
-            intervals.append([round(value, 4) for value in values.values()])
-    return {
-        "features": features,
-        "ends": ends,
-        "errors": errors,
-        "noise": noise,
-        "interval": intervals,
-        "ipfi": course,
-        "accuracy": right / (len(rest) + 1),
-    }
-
-
-def smoothing_noise(increments: Iterable[Floats], alpha: float) -> float:
-    """Return the error that smoothing alone leaves where neither model nor data change.
-
-    The smoothed mean of independent increments has the variance α / (2 − α) of a single one. The
-    mean distance of a normal number from its centre is √(2/π) standard deviations; these are
-    summed over the features, as shares of all importance. The interval PFI is of the same records,
-    so less is left where the smoothing counts about as many as the interval has (α = 0.001).
-    """
-    each = np.array([*increments])
-    deviations = each.std(axis=0) * np.sqrt(alpha / (2.0 - alpha))
-    total = np.maximum(each.mean(axis=0), 0.0).sum()
-    return float(np.sqrt(2.0 / np.pi) * deviations.sum() / total) if total > 0.0 else 0.0
-
-
-def _key(sampling: str, alpha: float) -> str:
-    return f"{sampling}/{alpha}"
-
-
-def _mean_increments(realized: list[IncrementalPFI]) -> Floats | None:
-    """Return the mean of what the realizations added last; None while they warm up."""
-    increments = [list(each.increments.values()) for each in realized]
-    return np.mean(increments, axis=0) if increments[0] else None
 
 
 def tasks(runs: int) -> list[Task]:
@@ -325,7 +168,7 @@ def _errors(
     """Return the errors of the intervals of all runs, for each part of the stream."""
     runs, at = _runs_of(results, name), STREAMS[name]["at"]
     ends = np.concatenate([result["ends"] for result in runs])
-    errors = np.concatenate([result[what][_key(sampling, alpha)] for result in runs])
+    errors = np.concatenate([result[what][cell_key(sampling, alpha)] for result in runs])
     return [each.tolist() for each in (errors, errors[ends <= at], errors[ends > at])]
 
 
@@ -337,7 +180,7 @@ def _table(results: Results) -> str:
     for (name, sampling, alpha), papers in _with_all_pairs():
         cells = [median_and_iqr(part) for part in _errors(results, name, sampling, alpha)]
         figures = [printed(*each) for pair in zip(cells, papers, strict=True) for each in pair]
-        runs, key = _runs_of(results, name), _key(sampling, alpha)
+        runs, key = _runs_of(results, name), cell_key(sampling, alpha)
         accuracy = np.mean([result["accuracy"] for result in runs])
         noise = np.median([each for result in runs for each in result["noise"][key]])
         ends = thousandths(float(np.median([result["errors"][key][-1] for result in runs])))
@@ -391,7 +234,7 @@ def _table_3_sentence(errors: Mapping[Cell, Sequence[Sequence[float]]], results:
     )
     first, later = _first_and_later(results)
     elec2 = TABLE_3["C, elec2 feature drift, geometric"]
-    ends = [result["errors"][_key(*elec2[1:])][-1] for result in _runs_of(results, elec2[0])]
+    ends = [result["errors"][cell_key(*elec2[1:])][-1] for result in _runs_of(results, elec2[0])]
     return (
         f"Table 3: {verdict}. elec2, geometric, ends with errors of "
         f"{thousandths(min(ends))} to {thousandths(max(ends))} in {len(ends)} streams, those of "
@@ -421,7 +264,7 @@ def _noise_sentence(results: Results, surely: Sequence[float]) -> str:
         pairs = zip(floors, PAPER[cell], strict=True)
         below += sum(paper[0] < float(np.median(floor)) for floor, paper in pairs)
     ends = [(result, cell) for cell in cells for result in _runs_of(results, cell[0])]
-    ours = [result["errors"][_key(*cell[1:])][-1] for result, cell in ends]
+    ours = [result["errors"][cell_key(*cell[1:])][-1] for result, cell in ends]
     theirs = [error for cell in cells for error in ENDS.get(cell, [])]
     return (
         f"{surely.count(FAST)} of these have α = {FAST}, where about 200 records count: for an "
@@ -456,7 +299,7 @@ def _first_and_later(results: Results) -> tuple[float, float]:
         for result in _runs_of(results, name):
             at, ends = STREAMS[name]["at"], result["ends"]
             firsts = (ends[0], next(end for end in ends if end > at))
-            for end, each in zip(ends, result["errors"][_key(sampling, alpha)], strict=True):
+            for end, each in zip(ends, result["errors"][cell_key(sampling, alpha)], strict=True):
                 parts[end in firsts].append(each)
     return median_and_iqr(parts[True])[0], median_and_iqr(parts[False])[0]
 

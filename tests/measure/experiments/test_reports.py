@@ -17,6 +17,7 @@ from fluxplain.explain.storage import GeometricReservoir
 from tests.measure.experiments import (
     ipdp_batch,
     ipdp_elec2,
+    ipfi_drift_runs,
     ipfi_table_1,
     ipfi_tables_2_and_3,
     isage_elec2,
@@ -113,9 +114,8 @@ def test_each_has_a_name_and_a_fingerprint_of_its_own() -> None:
 
 
 def test_each_interval_has_its_errors() -> None:
-    result = ipfi_tables_2_and_3.follow(
-        stream_parameters=ipfi_tables_2_and_3.STREAMS["stagger fu. 1"]
-        | {"records": 1000, "at": 500},
+    result = ipfi_drift_runs.follow(
+        stream_parameters=ipfi_drift_runs.STREAMS["stagger fu. 1"] | {"records": 1000, "at": 500},
         trees=1,
         alphas=[0.01, 0.1],
         reservoir_size=50,
@@ -132,7 +132,7 @@ def test_each_interval_has_its_errors() -> None:
     # as long as the others: two intervals before the drift, and two after it
     results = {
         f"{name}/stream 1": relabelled(result, parameters["at"])
-        for name, parameters in ipfi_tables_2_and_3.STREAMS.items()
+        for name, parameters in ipfi_drift_runs.STREAMS.items()
     }
     report = reported(ipfi_tables_2_and_3, results)
     counts = re.search(r"Table 2, (\d+) are above the printed ones, (\d+)", report.sentence)
@@ -145,7 +145,7 @@ def test_each_interval_has_its_errors() -> None:
 def test_smoothing_leaves_the_error_of_few_records() -> None:
     rng = np.random.default_rng(1)
     increments = rng.normal((3.0, 1.0, 0.0), (2.0, 1.0, 0.0), (4000, 3))
-    left = ipfi_tables_2_and_3.smoothing_noise(increments, 0.01)
+    left = ipfi_drift_runs.smoothing_noise(increments, 0.01)
     assert left == pytest.approx(3.0 * math.sqrt(2.0 / math.pi * 0.01 / 1.99) / 4.0, rel=0.05)
     mean = ExponentialMeans(3, [0.01])
     off = []
@@ -154,7 +154,7 @@ def test_smoothing_leaves_the_error_of_few_records() -> None:
         if t >= 1000:
             off.append(np.abs(mean.values[0] - (3.0, 1.0, 0.0)).sum() / 4.0)
     assert left == pytest.approx(float(np.mean(off)), rel=0.25)
-    assert ipfi_tables_2_and_3.smoothing_noise(np.zeros((9, 3)), 0.01) == 0.0
+    assert ipfi_drift_runs.smoothing_noise(np.zeros((9, 3)), 0.01) == 0.0
 
 
 def test_five_streams_are_nearer_to_the_truth_than_one() -> None:

@@ -12,7 +12,7 @@ from tests.kit.support import AgrawalRule
 from tests.measure.experiments import drift_streams
 from tests.measure.experiments.drift_runs import DRIFTS, STATIONARY, STILL
 from tests.measure.experiments.forests import switching_stream
-from tests.measure.experiments.ipfi_tables_2_and_3 import STREAMS, stream
+from tests.measure.experiments.ipfi_drift_runs import STREAMS, stream
 from tests.measure.experiments.sensor_network import FAULTS, break_sensor, readings
 from tests.measure.experiments.streams import HALF_HOURS, elec2, switched, weather
 
