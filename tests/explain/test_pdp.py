@@ -1,7 +1,6 @@
 """iPDP: curves against what they must be for models whose effects are known."""
 
 import math
-import random
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -13,12 +12,10 @@ from hypothesis import strategies as st
 from fluxplain.evaluate import Encoding, Label, Output
 from fluxplain.evaluate.table import table_of
 from fluxplain.explain import IncrementalPDP, curve_kernels
-from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.point_storage import PointStorage, seeded
 from fluxplain.explain.ranks import RankCurves
-from fluxplain.explain.smoothing import ExponentialMeans
 from tests.kit.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
 
@@ -32,8 +29,6 @@ class Mean:
         self._weight = (1.0 - self._alpha) * self._weight + self._alpha
         self.values += self._alpha / self._weight * (values - self.values)
 
-
-LEVELS = {"u": 1.0, "v": 2.0}
 
 CURVES = st.lists(NUMBERS, min_size=2, max_size=12)
 
@@ -97,100 +92,6 @@ def test_the_curve_of_a_linear_model_is_a_line_with_its_slope(
         assert each - effects[0] == pytest.approx(slope * (point - points[0]), abs=1e-9)
     spread = float(np.std(smoothed.values, ddof=1))
     assert pdp.values["a"] == pytest.approx(abs(slope) * spread, abs=1e-9)
-
-
-def test_the_standard_error_covers_the_importance_of_the_true_curve() -> None:
-    model = Scripted(lambda x: float(x["a"] * (1.0 + x["b"])))
-    rows = [{**x, "a": float(t % 2)} for t, x in enumerate(normal_rows(3_000, ["b"], seed=6))]
-    pdp = IncrementalPDP(model, ["a"], alpha=0.005, grid_size=5, seed=1)
-    for x in rows:
-        pdp.explain_one(x)
-    # E[1 + b] = 1: the true curve is the line through the grid's points
-    true = float(np.std([0.0, 0.25, 0.5, 0.75, 1.0], ddof=1))
-    error = pdp.std_errors["a"]
-    # b has standard deviation 1, so the importance of one ICE curve scatters by `true`
-    expected = true * math.sqrt(0.005 / 1.995)
-    # 3,000 contributions, and sums of about 200 of them: 15 degrees of freedom
-    assert error == pytest.approx(expected, rel=3.0 / math.sqrt(2.0 * 15.0))
-    assert abs(pdp.values["a"] - true) < 4.0 * error
-    assert pdp.confidence(0.25)["a"] == pytest.approx(2.0 * error)
-
-
-def test_the_standard_error_of_a_point_is_that_of_the_mean_output_there() -> None:
-    """On grids that stay where they are, of numbers and of categories."""
-    model = Scripted(lambda x: float(x["a"] * x["b"] + LEVELS[x["c"]] * x["b"] ** 2))
-    pdp = IncrementalPDP(model, ["a", "c"], alpha=0.01, grid_size=3, seed=1)
-    means = ExponentialMeans(5, [0.01], reach=pdp.method.reach)
-    for t, x in enumerate(normal_rows(1_500, ["b"], seed=6)):
-        a, b, c = float(t % 2), float(x["b"]), "uv"[t // 2 % 2]
-        pdp.explain_one({"a": a, "b": b, "c": c})
-        if pdp.increments:
-            own = LEVELS[c] * b * b
-            at_numbers = [own, 0.5 * b + own, b + own]
-            means.update(np.array([[*at_numbers, *(a * b + LEVELS[v] * b * b for v in "uv")]]))
-    errors = [*numbers(pdp.curve_errors["a"]), *numbers(pdp.curve_errors["c"])]
-    assert errors == pytest.approx(means.std_errors[0].tolist(), rel=1e-9)
-    assert all(map(math.isfinite, errors))
-
-
-def test_points_that_come_and_go_have_the_error_of_the_shift_they_share() -> None:
-    pdp = IncrementalPDP(Linear({"a": 3.0, "b": 1.0}), ["a"], alpha=0.01, grid_size=4, seed=1)
-    means = ExponentialMeans(1, [0.01], reach=pdp.method.reach)
-    assert pdp.curve_errors == {"a": []}
-    for x in normal_rows(1_500, ["a", "b"], seed=2):
-        pdp.explain_one(x)
-        if pdp.increments:
-            means.update(np.array([[x["b"]]], np.float64))
-    errors = numbers(pdp.curve_errors["a"])
-    assert len(errors) > 4
-    # the points' own errors are 0, and a point inherits the error of the first ones
-    assert errors == pytest.approx([means.std_errors.item()] * len(errors), rel=1e-6)
-
-
-def test_errors_of_points_are_no_larger_than_the_curve_while_a_feature_moves_far() -> None:
-    """A step has a steep slope, which says nothing about outputs far away."""
-    model = Scripted(lambda x: (0.8 if x["a"] > 0.0 else 0.2) + 0.001 * x["b"])
-    pdp = IncrementalPDP(model, ["a"], alpha=0.01, grid_size=5, seed=1)
-    largest = []
-    for t, x in enumerate(normal_rows(2_000, ["a", "b"], seed=2)):
-        pdp.explain_one({**x, "a": float(x["a"]) + 100.0 * (t >= 1_000)})
-        if t == 999 or t >= 1_100:
-            errors = numbers(pdp.curve_errors["a"])
-            largest.append(max(filter(math.isfinite, errors), default=0.0))
-    assert 0.0 < largest[0] < 0.2
-    assert max(largest) < 0.6
-    assert all(map(math.isfinite, errors))
-
-
-def test_a_slope_without_bound_leaves_errors_known() -> None:
-    """The points are so close that the slope between them is infinite."""
-    curves, which = RankCurves(1, 0.1, reach=20), np.zeros(1, np.intp)
-    curves.move(which, np.array([[0.0, 1e-200, 2e-200]]), table_of([0.0, 1e120, -1e120]))
-    for t in range(600):
-        curves.move(which, np.array([[0.0, 1.0, 2.0]]), table_of([0.0, 1.0, float(t % 2)]))
-    assert np.isfinite(curves.effect_errors(0)).all()
-
-
-@pytest.mark.parametrize("of_numbers", [True, False])
-def test_points_have_the_errors_of_all_outputs_when_a_third_class_appears(of_numbers: bool) -> None:
-    """Of two classes only one is shown; then all three are."""
-    ranks = RankCurves(1, 0.05, reach=20)
-    keyed: KeyedCurve[str] = KeyedCurve(0.05, reach=20)
-    curves = ranks if of_numbers else keyed
-    for t, x in enumerate(normal_rows(320, ["b"], seed=3)):
-        p = 0.5 + 0.1 * math.tanh(float(x["b"]))
-        output: dict[Any, float] = {"a": p, "b": 1.0 - p, **({"c": 0.0} if t >= 300 else {})}
-        answers = table_of([output, output])
-        if of_numbers:
-            ranks.move(np.zeros(1, np.intp), np.array([[0.0, 1.0]]), answers)
-        else:
-            keyed.update_table(["u", "v"], answers)
-    labels, _ = curves.effects(0)
-    assert labels == ("a", "b", "c")
-    a, b, c = curves.effect_errors(0)
-    assert a == pytest.approx(b)
-    assert min(a) > 0.0
-    assert c.tolist() == [0.0, 0.0]
 
 
 @PROPERTY
@@ -300,82 +201,6 @@ def test_a_late_class_counts_as_zero_before_it_appeared() -> None:
     labels, effects = curves.effects(0)
     assert labels == ("a", "b", "c")
     assert effects == pytest.approx(np.array([[1 / 3, 1 / 3], [0.0, 2 / 3], [2 / 3, 0.0]]))
-
-
-def test_the_increment_is_the_importance_of_the_ice_curve() -> None:
-    pdp = IncrementalPDP(
-        Linear({"a": 3.0, "b": 1.0}), ["a"], grid_size=3, storage_size=2, alpha=0.1, seed=1
-    )
-    for a in (0.0, 1.0):
-        pdp.explain_one({"a": a, "b": 1.0})
-    pdp.explain_one({"a": 5.0, "b": 7.0})
-    # of two numbers, the 5 % and the 95 % quantile are the numbers themselves
-    assert pdp.increments["a"] == pytest.approx(3.0 * 0.5)
-
-
-CLASSES: dict[str, Any] = {
-    "number": lambda x: 2.0 * x["a"] + x["b"],
-    "two": lambda x: {"no": 1.0 - x["b"] * x["a"], "yes": x["b"] * x["a"]},
-    "three": lambda x: {"u": x["a"], "w": x["b"], "v": 1.0 - x["a"] - x["b"]},
-}
-
-
-def shown(output: Output) -> dict[Any, float]:
-    """Return the curves that an output is a point of, by class."""
-    if not isinstance(output, dict):
-        return {None: output}
-    return {"yes": output["yes"]} if "yes" in output else output
-
-
-@pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.parametrize("feature", ["a", "c"])
-def test_the_ice_curves_are_the_outputs_on_the_last_observations(kind: str, feature: str) -> None:
-    model = Scripted(CLASSES[kind])
-    rng = random.Random(1)
-    rows: list[Row] = [
-        {"a": rng.random(), "b": rng.random(), "c": rng.choice("xyz")} for _ in range(20)
-    ]
-    pdp = IncrementalPDP(model, ["a", "c"], grid_size=3, storage_size=4, ice=5, seed=1)
-    kept: list[dict[str, list[bool | int | float | str]]] = []
-    encoding = Encoding()
-    for x in rows:
-        question = pdp.method.ask(encoding.observe(x))
-        names, _, axes = question.about if question else ([], [], [])
-        kept.append(dict(zip(names, map(as_grid, axes), strict=True)))
-        pdp.explain_one(x)
-    curves = pdp.ice[feature]
-    assert [curve.seq for curve in curves] == [15, 16, 17, 18, 19]
-    for seq, grid, effect in curves:
-        assert grid == kept[seq][feature]
-        outputs = [shown(CLASSES[kind]({**rows[seq], feature: point})) for point in grid]
-        found = effect if isinstance(effect, dict) else {next(iter(outputs[0])): effect}
-        assert found == {label: [each[label] for each in outputs] for label in sorted(outputs[0])}
-
-
-def test_few_ice_curves_or_none_are_kept() -> None:
-    model = Linear({"a": 1.0})
-    pdp = IncrementalPDP(model, ["a"], storage_size=4, ice=5, seed=1)
-    none = IncrementalPDP(model, ["a"], storage_size=4, seed=1)
-    for t in range(6):
-        assert pdp.explain_one({"a": t}) == none.explain_one({"a": t})
-    assert [curve.seq for curve in pdp.ice["a"]] == [4, 5]
-    assert none.ice == {}
-
-
-def test_a_class_that_came_later_is_zero_in_earlier_ice_curves() -> None:
-    early: list[dict[Label, float]] = [{"a": 1.0, "b": 0.0}] * 7
-    late: list[dict[Label, float]] = [{"a": 0.5, "b": 0.25, "c": 0.25}] * 3
-    outputs = iter([*early, *late])  # of the first only the output itself, of the others two more
-    pdp = IncrementalPDP(
-        Scripted(lambda x: next(outputs)), ["a"], grid_size=2, storage_size=1, ice=5, seed=1
-    )
-    for t in range(4):
-        pdp.explain_one({"a": t})
-    assert [curve.effect for curve in pdp.ice["a"]] == [
-        {"a": [1.0, 1.0], "b": [0.0, 0.0], "c": [0.0, 0.0]},
-        {"a": [1.0, 1.0], "b": [0.0, 0.0], "c": [0.0, 0.0]},
-        {"a": [0.5, 0.5], "b": [0.25, 0.25], "c": [0.25, 0.25]},
-    ]
 
 
 @pytest.mark.parametrize("storage", ["frequency", "age-weighted"])
