@@ -23,6 +23,7 @@ NAVIGATION = {
     "Reference": ["commands", "api", "../../pipeline/explain/README"],
     "Develop": ["../../CONTRIBUTING", "architecture", "../../CHANGELOG"],
     "Measurements": [
+        "case-study",
         "../../tests/measure/benchmarks/results/README",
         "../../tests/measure/coverage/results/README",
         "../../tests/measure/experiments/results/README",
