@@ -21,6 +21,7 @@ from tests.measure.experiments import (
     isage_imputers,
     isage_sensors,
     isage_table_2,
+    label_free,
 )
 from tests.measure.experiments.experiment import Experiment
 from tests.measure.experiments.page import PAGE, draw, section, write_page
@@ -31,7 +32,7 @@ MODULES = (
     *(ipfi_table_1, ipfi_tables_2_and_3),
     *(isage_table_2, isage_imputers, isage_elec2, isage_sensors),
     *(ipdp_elec2, ipdp_hyperplane, ipdp_agrawal, ipdp_batch),
-    drift,
+    *(drift, label_free),
 )
 """In the order of the page."""
 
