@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,9 @@ LEAST_BEFORE = 256
 SELECTED = 2.0
 """At an alarm, the difference of the means is too large by this share of itself divided by the
 statistic's square: fitted to simulations (``tests/drift/test_glr.py``)."""
+
+LONG = 1_024
+"""If so many numbers were known when the unit is lost, the next ones are compared with them."""
 
 LOST = 0.2
 """Largest share of numbers that may be outside of what the unit can tell apart."""
@@ -62,6 +66,14 @@ def threshold(false_alarms: float) -> float:
     return high
 
 
+class _Former(NamedTuple):
+    """Rows and sums of numbers whose unit was lost, and that unit."""
+
+    rows: Floats
+    sums: Floats
+    unit: Floats
+
+
 class GLR:
     """A generalized likelihood ratio test after every eight numbers, in bounded memory.
 
@@ -72,9 +84,10 @@ class GLR:
     without the 24 numbers after it that may be a burst.
 
     The first 256 numbers determine the unit; outliers are clipped to their range, widened three
-    times. If a fifth of 256 numbers is outside, the detector begins anew. It needs 256 numbers
+    times. If a fifth of 256 numbers is outside, the detector begins anew with another unit; what it
+    knows of 1,024 numbers or more, it keeps. It needs 256 numbers
     before the first change, and as many after each as tell what 24 independent ones do; what 3
-    tell is enough if all are beyond all before.
+    tell is enough if the means of all blocks are beyond all before.
 
     Parameters
     ----------
@@ -124,7 +137,8 @@ class GLR:
         self.inflation = self.selection = 1.0
         self._restart()
 
-    def _restart(self) -> None:
+    def _restart(self, former: _Former | None = None) -> None:
+        self._former = former
         self._numbers: list[float] = []
         self._low, self._unit = 0.0, -1.0  # until there are enough numbers
         self._rows, self._count = np.zeros((16, FIELDS)), 0
@@ -175,6 +189,10 @@ class GLR:
             self._numbers = rest
             return False
         self._low, self._unit = low, high - low
+        if self._former is not None:
+            self._rows, self._sums, unit = self._former
+            self._count, self._former = len(self._rows), None
+            kernels.rescale(self._rows, self._sums, unit, np.array((self._low, self._unit)))
         return True
 
     def _check_unit(self, taken: int, lost: int) -> None:
@@ -185,8 +203,17 @@ class GLR:
             self._taken, self._lost = 0, 0
             # a change that is likely, but has too few numbers yet, has time until the next check
             if is_lost and (not self._is_likely or self._was_lost):
-                self._restart()
+                self._restart(self._known())
             self._was_lost = is_lost
+
+    def _known(self) -> _Former | None:
+        """Return the numbers so far, if they are many: what comes next may be a change."""
+        rows = self._rows[: self._count].copy()
+        if rows[:, SIZE].sum() < LONG:
+            return None
+        all_of_them = _together(rows)
+        kernels.begin_anew(self._sums, all_of_them, all_of_them)
+        return _Former(rows, self._sums, np.array((self._low, self._unit)))
 
     def _take(self, block: Floats) -> None:
         if self._count == len(self._rows):
@@ -231,6 +258,7 @@ def _compile() -> None:
     sums = np.zeros((3, SIZES, SUMS))
     kernels.take(numbers, 0.0, 0.0, rows, 0, sums, LEAST)
     kernels.begin_anew(sums, rows[0], rows[0])
+    kernels.rescale(rows, sums, np.zeros(2), np.zeros(2))
     kernels.add(rows[0], rows[0])
     kernels.checked(rows[0], rows[0], 1.0, 1.0, 0.0, 0.0)
     kernels.without_burst(rows[0], rows, 1.0)

@@ -31,7 +31,7 @@ BEYOND = 1.0
 """Outliers are clipped to so many units beyond the unit."""
 
 LEAST_SEPARATED = 3.0
-"""As many are enough if all numbers after a change are beyond all before, but for the carriers: of
+"""As many are enough if the means of all rows after a change are beyond those of all before: of
 m + n independent numbers, given n are the largest in one of (m + n)! / (m! n!) cases."""
 
 LOCAL = 4
@@ -154,6 +154,25 @@ def append(numbers: Floats, rows: Floats, count: int, low: float, width: float) 
             rows[i] = rows[i + 1]
         count -= 1
         end, size = begin + 1, 2.0 * size
+
+
+@compiled
+def rescale(rows: Floats, sums: Floats, old: Floats, new: Floats) -> None:
+    """Count numbers in a new unit; both units are their beginning and their width.
+
+    The means are known as given; they are limited to what one of the units can tell apart. The
+    squared differences are known in the old unit.
+    """
+    ratio = old[1] / new[1] if new[1] > 0.0 else 0.0
+    lowest = min(old[0] - BEYOND * old[1], new[0] - BEYOND * new[1])
+    highest = max(old[0] + (1.0 + BEYOND) * old[1], new[0] + (1.0 + BEYOND) * new[1])
+    for row in rows:
+        n, mean = row[SIZE], min(max(row[PLAIN] / row[SIZE], lowest), highest)
+        in_units = (mean - new[0]) / new[1] if new[1] > 0.0 else np.sign(mean - new[0])
+        squares = row[SQUARES] - row[SUM] * row[SUM] / n
+        row[SUM] = n * in_units
+        row[SQUARES] = squares * ratio * ratio + n * in_units * in_units
+    sums[:, :, NEAR : FAR + 1] *= ratio * ratio
 
 
 @compiled
@@ -329,9 +348,13 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
             variance = more * max(found[size] if first else found[sizes - 1], SMALLEST_SPREAD)
             m = until[i, SIZE] - until[first, SIZE]
             mean = (until[i, SUM] - until[first, SUM]) / m
-            spread = (until[i, SQUARES] - until[first, SQUARES]) / m - mean * mean
-            is_constant = spread < SMALLEST_SPREAD
-            difference = (until[count, SUM] - until[i, SUM]) / n - mean
+            squares = until[i, SQUARES] - until[first, SQUARES] - m * mean * mean
+            is_constant = squares < SMALLEST_SPREAD * m
+            later = (until[count, SUM] - until[i, SUM]) / n
+            # of all numbers, as the variance is: those after a change may vary far more
+            squares += until[count, SQUARES] - until[i, SQUARES] - n * later * later
+            spread = max(squares, 0.0) / (m + n)
+            difference = later - mean
             statistic = difference * difference / (variance * (1.0 / n + 1.0 / m))
             statistics[i] = max(statistics[i], statistic)
             if statistic > best:
@@ -339,11 +362,12 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
                 best_variance = variance
                 best_ratio = 1.0 if is_constant else variance / spread
                 independent = LEAST_INDEPENDENT if is_constant else min(n, m) * spread / variance
-                is_allowed = min(n, m) >= LEAST and independent >= LEAST_INDEPENDENT
                 may_be = min(n, m) >= LEAST and independent >= LEAST_SEPARATED
+                is_allowed = may_be and independent >= LEAST_INDEPENDENT
     if not is_allowed and may_be and best > MARGIN:
         # both rows at the split may have numbers of the other side
-        is_allowed = is_separated(rows[best_first : best_row - 1], rows[best_row + 1 : count])
+        before, after = rows[best_first : best_row - 1], rows[best_row + 1 : count]
+        is_allowed = is_separated(before, after)
     earliest = first_reaching(statistics, best - MARGIN, best_row)
     if earliest == oldest:  # it may be among the first numbers
         earliest = 0
@@ -352,22 +376,15 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
 
 @compiled
 def is_separated(before: Floats, after: Floats) -> bool:
-    """Return whether all numbers of some rows are beyond all of earlier ones, but for the carriers.
+    """Return whether the means of some rows are beyond those of all earlier ones.
 
     There may be none.
     """
     if before.shape[0] == 0 or after.shape[0] == 0:
         return False
-    earlier, later = np.empty(FIELDS), np.empty(FIELDS)
-    clear(earlier)
-    clear(later)
-    for row in before:
-        add(earlier, row)
-    for row in after:
-        add(later, row)
-    smallest, largest = SMALLEST + CARRIERS - 1, LARGEST + CARRIERS - 1
-    is_above: bool = later[smallest] > earlier[largest]
-    is_below: bool = later[largest] < earlier[smallest]
+    earlier, later = before[:, PLAIN] / before[:, SIZE], after[:, PLAIN] / after[:, SIZE]
+    is_above: bool = later.min() > earlier.max()
+    is_below: bool = later.max() < earlier.min()
     return is_above or is_below
 
 

@@ -235,3 +235,27 @@ def test_it_goes_on_after_an_alarm() -> None:
     found = alarms(np.array(numbers))
     assert [alarm.at // 600 for alarm in found] == [1, 2, 3]
     assert all(alarm.at % 600 < 60 for alarm in found)
+
+
+def from_almost_nothing(seed: int, ramp: int) -> list[float]:
+    """Return dependent numbers that vary with their level, which rises to 17 times as much."""
+    rng = np.random.default_rng(seed)
+    level = 0.01 + 0.16 * np.clip((np.arange(5000) - 3000) / ramp, 0.0, 1.0)
+    noise = rng.normal(size=5000) * 0.5 * math.sqrt(1.0 - 0.9 * 0.9)
+    for t in range(1, 5000):
+        noise[t] += 0.9 * noise[t - 1]
+    numbers: list[float] = (level * np.exp(noise)).tolist()
+    return numbers
+
+
+@pytest.mark.parametrize("ramp", [200, 600])
+def test_a_rise_from_almost_nothing_is_found_though_the_unit_is_lost(ramp: int) -> None:
+    found = 0
+    for seed in range(10):
+        detector = GLR(0.05)
+        alarms = list[int]()
+        for t, number in enumerate(from_almost_nothing(seed, ramp)):
+            detector.update(number)
+            alarms += [t] if detector.drift_detected else []
+        found += any(3000 <= t <= 3000 + 2 * ramp for t in alarms)
+    assert found >= 9
