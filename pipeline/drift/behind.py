@@ -7,7 +7,7 @@ import numpy as np
 
 from fluxplain.drift.cause import cause_of
 from fluxplain.drift.evidence import evidence_of
-from fluxplain.drift.recent import Columns, Recent
+from fluxplain.drift.recent_observations import Columns, Recent
 from fluxplain.drift.region import Cut, Side, find_region
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Condition, Region
@@ -22,30 +22,29 @@ def with_what_is_behind(change: Change, recent: Recent, before: int, seed: str) 
     The region compares the observations since the change with at most ``before`` before it.
     """
     seq = change.seq if change.status_seq is None else change.status_seq
-    sure = recent.sure(seq, change.feature, change.method)
-    change = replace(change, evidence=evidence_of(change, recent, sure) or None)
+    sure, first = recent.sure(seq, change.feature, change.method), recent.begin(seq)
+    change = replace(change, evidence=evidence_of(change, recent, first, sure) or None)
     if change.status not in {"confirmed", "unclear"} or change.signal != "increment":
         return change
-    cause = cause_of(change, recent.contrasts(change.feature, change.method))
-    change = replace(change, cause=cause)
-    return replace(change, region=_region(change, recent, sure, before, seed))
+    contrasts = recent.contrasts(change.feature, change.method)
+    change = replace(change, cause=cause_of(change, [c for c in contrasts if c.seq >= first]))
+    span = max(first, (change.after_seq or 0) - before), sure + 1
+    return replace(change, region=_region(change, recent, span, seed))
 
 
-def _region(change: Change, recent: Recent, sure: int, before: int, seed: str) -> Region | None:
+def _region(change: Change, recent: Recent, span: tuple[int, int], seed: str) -> Region | None:
     begin = change.after_seq
-    if begin is None:
+    if begin is None or begin < span[0]:
         return None
     own = recent.columns(change.feature, change.method)
     of_all = {f: recent.columns(f, change.method) for f in recent.features(change.method)}
-    sides = [
-        _side(own.between(*span), of_all) for span in ((begin - before, begin), (begin, sure + 1))
-    ]
+    sides = [_side(own.between(*each), of_all) for each in ((span[0], begin), (begin, span[1]))]
     categorical = [feature for feature in of_all if recent.is_categorical(feature)]
     rng = random.Random(f"{seed}/{change.id}")
     found = find_region(sides[0], sides[1], categorical, rng)
     if found is None:
         return None
-    conditions = [_condition(cut, recent) for cut in found.cuts]
+    conditions = [_condition(cut, recent, change) for cut in found.cuts]
     return Region(conditions, round(found.coverage, DIGITS), round(found.share, DIGITS))
 
 
@@ -61,8 +60,8 @@ def _side(own: Columns, of_all: dict[str, Columns]) -> Side:
     return Side(values, own.increments)
 
 
-def _condition(cut: Cut, recent: Recent) -> Condition:
-    category = recent.category(cut.name, cut.at) if cut.is_equal else None
+def _condition(cut: Cut, recent: Recent, change: Change) -> Condition:
+    category = recent.category(cut.name, change.method, cut.at) if cut.is_equal else None
     if category is not None:
         return Condition(cut.name, "!=" if cut.is_not else "==", category)
     return Condition(cut.name, ">" if cut.is_not else "<=", float(f"{cut.at:.{DIGITS}g}"))

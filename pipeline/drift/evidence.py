@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fluxplain.drift.recent import Recent
+from fluxplain.drift.recent_observations import Recent
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Evidence
 
@@ -15,22 +15,25 @@ EARLIER = 1_000
 """Outliers count from so many observations before a change: a model takes a while to be misled."""
 
 
-def evidence_of(change: Change, recent: Recent, sure: int) -> list[Evidence]:
-    """Return the observations behind a change, in order; ``sure`` is that of ``recent``."""
-    found = {each.seq: each for each in _moving(change, recent)}
-    for each in _outliers(change, recent, sure):
+def evidence_of(change: Change, recent: Recent, first: int, sure: int) -> list[Evidence]:
+    """Return the observations behind a change, in order, from ``first`` on.
+
+    ``sure`` is that of ``recent``.
+    """
+    found = {each.seq: each for each in _moving(change, recent, first)}
+    for each in _outliers(change, recent, first, sure):
         increment = found[each.seq].increment if each.seq in found else None
         found[each.seq] = replace(each, increment=increment)
     ids = {seq: recent.id_of(seq, change.method) for seq in found if seq <= sure}
     return [replace(found[seq], id=ids.get(seq)) for seq in sorted(found)]
 
 
-def _moving(change: Change, recent: Recent) -> list[Evidence]:
+def _moving(change: Change, recent: Recent, first: int) -> list[Evidence]:
     """Return the observations since the change that moved the mean most, in its direction."""
     before, begin = change.before, change.after_seq
     if before is None or begin is None or change.signal != "increment":
         return []
-    known = recent.columns(change.feature, change.method).between(begin, change.seq + 1)
+    known = recent.columns(change.feature, change.method).between(max(begin, first), change.seq + 1)
     rise = 1.0 if change.direction == "rose" else -1.0
     by = rise * (known.increments - before)
     largest = np.argsort(-by, kind="stable")[:MOST_MOVING]
@@ -41,10 +44,10 @@ def _moving(change: Change, recent: Recent) -> list[Evidence]:
     ]
 
 
-def _outliers(change: Change, recent: Recent, sure: int) -> list[Evidence]:
+def _outliers(change: Change, recent: Recent, first: int, sure: int) -> list[Evidence]:
     """Return the observations just before and during the change with outliers, the nearest ones."""
     begin = change.seq if change.after_seq is None else change.after_seq
-    earliest = min(begin, change.seq - (change.delay_bound or 0)) - EARLIER
+    earliest = max(min(begin, change.seq - (change.delay_bound or 0)) - EARLIER, first)
     latest = min(change.seq, sure)
     of_all = recent.outliers(change.method)
     near = [(f, each) for f, each in of_all if earliest <= each.seq <= latest]

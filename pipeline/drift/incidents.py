@@ -81,6 +81,11 @@ class Incidents:
         """Seq that all features have reached; -1 at the start."""
         return self._reached
 
+    @property
+    def oldest(self) -> int:
+        """Up to here all features have come, and no change before it is still to come out."""
+        return min([self._reached, *(_seq_of(draft) for _, draft in self._drafts)])
+
     def add(self, seq: int, change: Change | Followed) -> None:
         """Take a change or an outcome, found in the explanation with this seq."""
         insort(self._drafts, (seq, change), key=itemgetter(0))
@@ -158,6 +163,10 @@ class Incidents:
         """Return a change with its rank now."""
         rank_after, ranked = _rank(change, change.after, self._means)
         return replace(change, rank_after=rank_after, ranked=ranked)
+
+
+def _seq_of(draft: Change | Followed) -> int:
+    return draft.outcome.status_seq if isinstance(draft, Followed) else draft.seq
 
 
 def _rank(change: Change, mean: float | None, means: Means) -> tuple[int | None, int | None]:

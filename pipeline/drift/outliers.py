@@ -21,8 +21,9 @@ FADING = 0.05
 MOST_KNOWN = 1_000
 """Most categories that are remembered; a feature with more has no outliers."""
 
-MOST_KEPT = 64
-"""Outliers that are kept, the newest ones."""
+MOST_KEPT = 2_000
+"""Outliers that are kept, the newest ones: those of a feature that is far ahead of the others must
+not take the places of those that changes of the others still need."""
 
 
 class Outlier(NamedTuple):
@@ -82,6 +83,11 @@ class Outliers:
             self._strange = 0.0
         self._strange = max(self._strange - FADING, 0.0)
         self._low, self._high = min(self._low, value), max(self._high, value)
+
+    def forget(self, before: int) -> None:
+        """Drop the outliers before a seq."""
+        while self._found and self._found[0].seq < before:
+            self._found.popleft()
 
     @property
     def newest(self) -> Sequence[Outlier]:

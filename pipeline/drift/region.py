@@ -120,9 +120,12 @@ def find_region(
         return None
     cuts = _tightest(_placed(sides, cuts))
     parts = [np.where(_meeting(s, cuts), s.increments, 0.0).mean() for s in (before, after)]
-    share = float(parts[1] - parts[0]) / _Sides(before, after).change
+    whole = _Sides(before, after).change
+    if whole * sides.change <= 0.0:  # without the largest increments it would be the other way
+        return None
+    share = float(parts[1] - parts[0]) / whole
     coverage = float(_meeting(after, cuts).mean())
-    if share < max(LEAST_SHARE, LEAST_RATIO * coverage):
+    if not max(LEAST_SHARE, LEAST_RATIO * coverage) <= share < math.inf:
         return None
     return Found(cuts, coverage, share)
 

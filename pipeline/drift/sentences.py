@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.behind import named, outliers, where, which, why
+from fluxplain.schemas.change_wording import named, outliers, where, which, why
 from fluxplain.schemas.wording import STATUS, distinct_texts, moved, plural, subject, written
 
 MOST_NAMED = 2

@@ -105,9 +105,10 @@ def restored(row: Mapping[str, Any]) -> dict[str, Any]:
         categories = row.get(grid.replace("grid", "categories"))
         if categories is not None:
             found[grid] = [from_text(each) for each in categories]
+    for name in ("classes", "values", "ids"):
+        if found.get(name) is not None:
+            found[name] = [from_text(each) for each in found[name]]
     classes = found.get("classes")
-    if classes is not None:
-        found["classes"] = [from_text(each) for each in classes]
     if found.get("effect") is not None:
         effects = found["effect"]
         if found.get("second_grid") is None:
@@ -116,6 +117,22 @@ def restored(row: Mapping[str, Any]) -> dict[str, Any]:
     errors = found.get("effect_std_error")
     if errors is not None and classes is None:
         [found["effect_std_error"]] = errors
+    return {**found, **restored_behind(found)}
+
+
+def restored_behind(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Restore the fields of a change that say what is behind it, as far as a row has them."""
+    found: dict[str, Any] = {}
+    if row.get("evidence") is not None:
+        found["evidence"] = [
+            {**each, "id": from_text(each.get("id")), "value": from_text(each.get("value"))}
+            for each in row["evidence"]
+        ]
+    if row.get("region") is not None:
+        conditions = [
+            {**each, "value": from_text(each.get("value"))} for each in row["region"]["conditions"]
+        ]
+        found["region"] = {**row["region"], "conditions": conditions}
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import orjson
 import pyarrow as pa
 
-from fluxplain.results.columns import columns_of, restored, restored_ice
+from fluxplain.results.columns import columns_of, restored, restored_behind, restored_ice
 from fluxplain.schemas import Change, Explanation, Prediction, Record
 
 _DEFAULTS: dict[str, Any] = {
@@ -70,7 +70,7 @@ def records_of(frame: Frame) -> list[Explanation | Change | Prediction]:
 def _fields(kind: type[Record], row: dict[str, Any]) -> dict[str, Any]:
     """Return a row's fields that have a value, and None for missing ones without a default."""
     is_export = "categories" in row
-    found = restored(row) if is_export else dict(row)
+    found = restored(row) if is_export else {**row, **restored_behind(row)}
     for name in ("curve_before", "curve_after"):
         if "categories" in (found.get(name) or ()):
             found[name] = restored(found[name])

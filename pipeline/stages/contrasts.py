@@ -68,6 +68,11 @@ class Contrasts:
         self._older: _Older | None = None
         self._newer: _Older | None = None
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the models are compared on the next observation."""
+        return self._older is not None and self._n % EVERY == 0
+
     def forget_model(self) -> None:
         """Forget the older models: another one begins."""
         self._older = self._newer = None
@@ -85,7 +90,7 @@ class Contrasts:
         Called after the model was asked about the observation, and before it learns it.
         """
         found: ByFeature = {}
-        if self._older is not None and self._n % EVERY == 0 and not outputs.failures:
+        if self.is_due and not outputs.failures:
             found = self._compared(sample.seq, questions, outputs, methods, active)
         self._keep(sample, methods, active)
         return found
@@ -96,8 +101,13 @@ class Contrasts:
         if self._n % AGE:
             return
         same = {id(methods.encoding): methods.encoding}
-        evaluator = active.copied() if self._learns else active.evaluate
-        self._older = self._newer
+        self._older, self._newer = self._newer, None
+        try:
+            evaluator = active.copied() if self._learns else active.evaluate
+        except MemoryError:
+            raise
+        except Exception:  # a model may hold what cannot be copied, such as a lock
+            return
         own = deepcopy(methods, same)
         self._newer = _Older(sample.seq, evaluator, own, [*self._observations])
 

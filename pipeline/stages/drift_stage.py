@@ -8,9 +8,10 @@ from typing import get_args
 from fluxplain.config import Config
 from fluxplain.drift.behind import with_what_is_behind
 from fluxplain.drift.curve_history import CurveHistory
+from fluxplain.drift.evidence import EARLIER
 from fluxplain.drift.follow_up import Outcome
 from fluxplain.drift.incidents import Followed, Incidents
-from fluxplain.drift.recent import Recent
+from fluxplain.drift.recent_observations import Recent
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.schemas import (
@@ -26,7 +27,7 @@ from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
 from fluxplain.schemas.record import MAX_RECORD_BYTES, Value
 from fluxplain.stages.chain import Chain, Gap, Sight
-from fluxplain.stages.limits import check_length, check_order
+from fluxplain.stages.limits import check_contrasts, check_length, check_order
 from fluxplain.stages.stage import Message
 from fluxplain.stages.streams import KeyedStage
 
@@ -66,7 +67,7 @@ class DriftStage(KeyedStage[Explanation]):
         self._emit_every = config.explain.emit_every
         self._n_series = sum(len(config.methods_of(name)) for name in config.explained)
         # a change is followed up for long, and compared with as many before it
-        self._kept = 3 * self._drift.follow_up
+        self._length = 3 * self._drift.follow_up + EARLIER
         self._lives: dict[str, dict[int, _Stream]] = {}
 
     def check(self, record: Explanation) -> None:
@@ -82,9 +83,10 @@ class DriftStage(KeyedStage[Explanation]):
             check_length("a value or an id", value)
         if record.feature not in self._categorical:
             numbers += tuple(map(_as_number, record.values or ()))
+        check_contrasts(record.contrasts or (), record.seqs)
         if not all(map(is_moderate, numbers)):
             raise BadRecordError(
-                "value, increments, trends, values and loss must be numbers between "
+                "value, increments, trends, values and loss must lie between "
                 f"-{MAX_NUMBER:g} and {MAX_NUMBER:g}"
             )
 
@@ -99,7 +101,7 @@ class DriftStage(KeyedStage[Explanation]):
         records = self._watched(stream, message, e)
         changes = stream.incidents.advance(e.feature, e.seq)
         records += [self._finished(stream, change) for change in changes]
-        stream.recent.forget(stream.incidents.reached - self._kept)
+        stream.recent.forget(stream.incidents.oldest)
         return records
 
     def _finished(self, stream: "_Stream", change: Change) -> Change:
@@ -123,7 +125,7 @@ class DriftStage(KeyedStage[Explanation]):
                 return None
             window, least = self._drift.incident_window, self._drift.min_effect
             incidents = Incidents(self._explained, window, least)
-            recent = Recent(self._categorical, self._n_series, self._emit_every)
+            recent = Recent(self._categorical, self._n_series, self._emit_every, self._length)
             lives[number] = _Stream(incidents, recent, self._anchored)
             if len(lives) > LIVES:
                 del lives[min(lives)]

@@ -19,6 +19,7 @@ from fluxplain.schemas import (
 )
 from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.methods import Method
+from fluxplain.schemas.numbers import is_moderate
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 from fluxplain.stages.chain import Sight
 from fluxplain.stages.estimates import FeatureState, Pending
@@ -27,6 +28,7 @@ from fluxplain.stages.limits import (
     NUMBER_BYTES,
     SHORT_TEXT,
     check_at_most,
+    check_contrasts,
     check_length,
     check_order,
 )
@@ -89,8 +91,14 @@ class ExplainerStage(KeyedStage[Evaluation]):
         if n > MAX_RUN:
             raise BadRecordError(f"seqs has {n:,} items, but at most {MAX_RUN} may be")
         check_order(record.previous_seq, record.seqs)
+        for contrasts in (record.contrasts or {}).values():
+            check_contrasts(contrasts, record.seqs)
         for ts in record.ts:
             check_length("ts", ts)
+        if self._categorical[record.feature] == (False,):
+            for each in record.values or ():
+                if isinstance(each, str) or not is_moderate(each or 0.0):
+                    raise BadRecordError(f"values of {record.feature} must be moderate numbers")
         for name in ("values", "ids"):
             for each in getattr(record, name) or ():
                 if isinstance(each, str):

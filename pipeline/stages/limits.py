@@ -7,7 +7,9 @@ from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 
 from fluxplain.schemas import BadRecordError, parse_stream
+from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.dead_letter import MAX_KEY_BYTES
+from fluxplain.schemas.numbers import are_moderate
 from fluxplain.schemas.record import MAX_RECORD_BYTES, Label, Value
 from fluxplain.stages.stage import Message
 
@@ -24,6 +26,9 @@ be configured."""
 
 MAX_RUN = 256
 """Most observations in one message of evaluations: four times what a worker writes."""
+
+MAX_SEQ = 2**62
+"""Largest offset: sums of two fit into 64 bits."""
 
 HEADER_MEMORY_BYTES = 200
 """Approximate memory of a header, in bytes, besides its own content."""
@@ -82,3 +87,16 @@ def check_order(previous_seq: int | None, seqs: Sequence[int]) -> None:
     before = -1 if previous_seq is None else previous_seq
     if before < -1 or any(later <= seq for seq, later in pairwise((before, *seqs))):
         raise BadRecordError("seqs must be offsets that increase, beginning behind previous_seq")
+    if seqs and seqs[-1] > MAX_SEQ:
+        raise BadRecordError(f"seqs must be offsets up to {MAX_SEQ}")
+
+
+def check_contrasts(contrasts: Iterable[Contrast], seqs: Sequence[int]) -> None:
+    """Raise ``BadRecordError`` unless contrasts are of some of the observations, one of each."""
+    known, before = {*seqs}, -1
+    for each in contrasts:
+        if each.seq not in known or each.seq <= before or each.since >= each.seq:
+            raise BadRecordError("contrasts must be of some of seqs, in order, with older models")
+        if not are_moderate((each.new, each.old, each.new_then, each.old_then)):
+            raise BadRecordError("a number of a contrast is not finite or too large")
+        before = each.seq

@@ -257,6 +257,8 @@ class ModelStage:
             return {}
         asked = sample, questions, answer.outputs
         compare = partial(self._contrasts.of, *asked, self._methods, self.active)
+        if not self._contrasts.is_due:
+            return compare()
         return self._metered({"contrasts": 1}, compare)
 
     def _explain(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fluxplain.drift.behind import with_what_is_behind
-from fluxplain.drift.recent import Recent
+from fluxplain.drift.recent_observations import Recent
 from fluxplain.schemas import Change, Explanation
 from tests.kit import records
 
@@ -56,7 +56,7 @@ def change() -> Change:
 def behind(order: random.Random | None = None, together: int = 10) -> Change:
     rng = np.random.default_rng(1)
     queues = [explanations(name, rng, together) for name in "abc"]
-    recent = Recent(categorical=[], series=3, emit_every=10)
+    recent = Recent(categorical=[], series=3, emit_every=10, length=4000)
     while queues:
         queue = queues[0] if order is None else order.choice(queues)
         e = queue.pop(0)
@@ -89,6 +89,6 @@ def test_how_many_observations_an_explanation_tells_of_does_not_matter() -> None
 
 
 def test_a_change_that_did_not_last_and_the_loss_have_no_region() -> None:
-    recent = Recent(categorical=[], series=1, emit_every=10)
+    recent = Recent(categorical=[], series=1, emit_every=10, length=4000)
     for each in (replace(change(), status="transient"), replace(change(), feature=None)):
         assert with_what_is_behind(each, recent, before=1000, seed="1").region is None

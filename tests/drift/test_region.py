@@ -91,3 +91,13 @@ def test_few_or_missing_values_name_no_region() -> None:
     for other in (few, none, blank):
         assert find_region(before, other, ["city"], random.Random(1)) is None
         assert find_region(other, before, ["city"], random.Random(1)) is None
+
+
+def test_a_change_that_one_observation_undoes_has_no_region() -> None:
+    rng = np.random.default_rng(0)
+    before = Side({"a": rng.random(1000)}, np.zeros(1000))
+    values = rng.random(1000)
+    increments = np.where(values > 0.5, 1.0, 0.0)
+    increments[0] -= increments.sum()
+    assert increments.mean() == 0.0
+    assert find_region(before, Side({"a": values}, increments), [], random.Random(1)) is None

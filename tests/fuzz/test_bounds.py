@@ -95,7 +95,7 @@ REFUSED: list[Refused] = [
     *(
         ("explanations", {"seqs": seqs, "seq": seqs[-1], **numbers}, "seqs must")
         for seqs in ([1, 1], [3, 2], [-5])
-        for numbers in [{"increments": [0.0] * len(seqs), "trends": None}]
+        for numbers in [{"increments": [0.0] * len(seqs), "trends": None, "values": None}]
     ),
     ("explanations", {"seq": 1, "previous_seq": None}, "seqs must"),
     *(

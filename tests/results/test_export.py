@@ -27,6 +27,7 @@ from fluxplain.schemas import OUTPUTS, Change, DeadLetter, Explanation, Predicti
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.methods import Method
+from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import Label, Value
 from tests.kit.any_records import FLOATS, SEQS, any_record, anything
 from tests.kit.records import STREAM, explanation, letter, prediction
@@ -62,7 +63,10 @@ def explanations(draw: st.DrawFn) -> Explanation:
     trends = draw(st.none() | st.just([-v for v in increments]))
     fields_of_curve = draw(st.just({"classes": None, "second_grid": None}) | curves())
     found = draw(errors(fields_of_curve["classes"]))
-    columns = {"increments": increments, "trends": trends}
+    n = len(increments)
+    values = draw(st.none() | st.lists(anything(Value | None), min_size=n, max_size=n))
+    ids = draw(st.none() | st.lists(anything(Id | None), min_size=n, max_size=n))
+    columns = {"increments": increments, "trends": trends, "values": values, "ids": ids}
     made: Explanation = replace(record, **columns, effect_std_error=found, **fields_of_curve)
     return made
 

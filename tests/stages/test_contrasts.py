@@ -9,6 +9,7 @@ from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import Method
 from fluxplain.stages.contrasts import AGE, EVERY
 from tests.kit import support as kit
+from tests.kit.stages import local
 from tests.measure.behind import streams
 from tests.measure.behind.__main__ import records_of
 from tests.measure.behind.streams import BEGIN
@@ -54,3 +55,19 @@ def test_that_of_a_curve_is_its_increment() -> None:
     for e, each in found:
         assert each.new == pytest.approx(e.increments[e.seqs.index(each.seq)], rel=1e-9)
     assert found
+
+
+class Locked(kit.Additive):
+    """A model that cannot be copied."""
+
+    def __deepcopy__(self, memo: object) -> "Locked":
+        """Fail, like a lock."""
+        raise TypeError("cannot pickle '_thread.lock' object")
+
+
+def test_a_model_that_cannot_be_copied_is_explained_without_contrasts() -> None:
+    config = kit.linear_config(model=Locked)
+    records = local(config, kit.linear_records(2 * AGE + 200))
+    explanations = kit.of_kind(records, Explanation)
+    assert explanations[-1].seq > 2 * AGE
+    assert not any(each.contrasts for each in explanations)

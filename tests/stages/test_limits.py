@@ -1,5 +1,6 @@
 """No valid record becomes a message that no broker takes, and slow starters are waited for."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -10,8 +11,9 @@ from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
 from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import DeadLetter, Prediction
+from tests.kit import support as kit
 from tests.kit.settings import SETTINGS
-from tests.kit.stages import only_letter
+from tests.kit.stages import explained, modelled, only_letter
 from tests.kit.streams import observations
 
 
@@ -99,3 +101,13 @@ def test_the_library_waits_for_such_a_model_too() -> None:
         for _ in range(2):
             assert explainer.explain_one({"a": 1.0}, 2.0) == {"a": 0.0}
     assert IncrementalPDP(Late(), ["a"], **options).explain_one({"a": 1.0}) == {"a": 0.0}
+
+
+@pytest.mark.parametrize("value", ["text", 1e200])
+def test_a_value_that_the_drift_role_would_refuse_is_refused_before_it_joins_others(
+    value: Any,
+) -> None:
+    config = kit.linear_config()
+    runs = kit.by_feature(modelled(config, kit.linear_records(20)))["a"]
+    letter = explained(config, [replace(runs[-1], values=[value])])[-1]
+    assert isinstance(letter, DeadLetter)

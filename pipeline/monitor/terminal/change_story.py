@@ -12,8 +12,8 @@ from rich.text import Text
 from fluxplain.monitor.terminal.sparklines import bar, plain_table, sparkline
 from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of
 from fluxplain.schemas import Change
-from fluxplain.schemas.behind import named, where, which, why
 from fluxplain.schemas.change import Curve
+from fluxplain.schemas.change_wording import named, where, which, why
 from fluxplain.schemas.methods import METHODS, Watched
 from fluxplain.schemas.record import Label, Value
 from fluxplain.schemas.wording import (

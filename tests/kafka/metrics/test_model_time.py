@@ -9,9 +9,9 @@ from fluxplain.stages import ModelStage
 from fluxplain.stages.metering import Work
 from tests.kit.support import linear_config, linear_records, messages_of, run
 
-EVALUATION, PREDICTION, LEARNING, REASONS = (
+EVALUATION, PREDICTION, LEARNING, REASONS, CONTRASTS = (
     f"fluxplain_{work}_seconds_total"
-    for work in ("evaluation", "prediction", "learning", "reasons")
+    for work in ("evaluation", "prediction", "learning", "reasons", "contrasts")
 )
 
 NOTHING: dict[str, float] = {
@@ -19,6 +19,7 @@ NOTHING: dict[str, float] = {
     PREDICTION: 0.0,
     LEARNING: 0.0,
     REASONS: 0.0,
+    CONTRASTS: 0.0,
 }
 
 

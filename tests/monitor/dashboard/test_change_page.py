@@ -23,9 +23,9 @@ CAUSE = Cause("model", 0.05, 0.02, 0.25, 0.03, 0.01, 0.0)
 REGION = Region([Condition("salary", ">", 75_000), Condition("age", "<=", 39.5)], 0.22, 0.8)
 
 EVIDENCE = [
-    Evidence(1_500, 0.75, None, None, None, None),
-    Evidence(1_501, None, "salary", 2_000_000, 20_000, 150_000),
-    Evidence(1_502, -0.25, "town", "Ulm", None, None),
+    Evidence(1_500, increment=0.75),
+    Evidence(1_501, feature="salary", value=2_000_000, low=20_000, high=150_000),
+    Evidence(1_502, increment=-0.25, feature="town", value="Ulm"),
 ]
 
 
@@ -108,7 +108,7 @@ def test_the_page_of_a_change_has_no_barrier_and_fits_the_screen(
 ) -> None:
     long = "x" * 249
     region = Region([Condition(long, "==", long)], 0.1, 0.9)
-    evidence = [Evidence(1_500, 0.5, long, long, None, None)]
+    evidence = [Evidence(1_500, long, increment=0.5, feature=long, value=long)]
     told = replace(followed("f8", next(NEXT)), cause=CAUSE, region=region, evidence=evidence)
     running.publish(told)
     visit = open_page(f"#change={told.id}", color_scheme=theme, viewport=viewport)

@@ -31,14 +31,12 @@ export function drawEvidence() {
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 function why({ kind, data, model, interaction }) {
-  const total = data + model + interaction;
-  const share = (part) => (part / total > 0 && part / total <= 1 ? percent(part / total) : null);
-  const [ofData, ofModel] = [share(data), share(model)];
-  const said = (...shares) => (shares.includes(null) ? "" : ` (${shares.join(" and ")})`);
+  const parts = [data, model].map((part) => Math.abs(part + interaction / 2));
+  const [ofData, ofModel] = parts.map((part) => percent(part / (parts[0] + parts[1] || 1)));
   return {
-    data: `Mostly because the data changed${said(ofData)}.`,
-    model: `Mostly because the model changed${said(ofModel)}.`,
-    both: `Because both the data and the model changed${said(ofData, ofModel)}.`,
+    data: `Mostly because the data changed (${ofData}).`,
+    model: `Mostly because the model changed (${ofModel}).`,
+    both: `Because both the data (${ofData}) and the model (${ofModel}) changed.`,
     unclear: "It is not clear whether the data or the model changed: the errors are too large.",
   }[kind];
 }
@@ -56,7 +54,9 @@ function where({ conditions, coverage, share }) {
   return `${region || "everywhere"}: ${percent(coverage)} of the observations, ${percent(share)} of the change`;
 }
 
-const evidence = () => shown.evidence.map((each) => h("li", {}, "record ", reasonsLink(shown.stream, each.seq), moved(each), unseen(each)));
+const evidence = () => shown.evidence.map((each) => h("li", {}, "record ", reasonsLink(shown.stream, each.seq), named(each), moved(each), unseen(each)));
+
+const named = ({ id }) => (id === null ? "" : ` (id ${id})`);
 
 const moved = ({ increment }) => (increment === null ? "" : `: increment ${signed(increment)}`);
 

@@ -1,5 +1,6 @@
 """Wording of what is behind a change: why it came, where it is, and which observations show it."""
 
+import math
 from collections.abc import Sequence
 
 from fluxplain.schemas.change import Cause, Condition, Evidence, Region
@@ -37,9 +38,15 @@ def why(cause: Cause) -> str:
         return "for reasons that are not clear"
     data, model = (abs(part + cause.interaction / 2.0) for part in (cause.data, cause.model))
     if cause.kind == "both":
-        return f"because both the model ({percent(model / (data + model))}) and the data changed"
-    part = {"data": data, "model": model}[cause.kind]
-    return f"because the {cause.kind} changed ({percent(part / (data + model))})"
+        return f"because both the model{_of(model, data)} and the data changed"
+    part, other = (data, model) if cause.kind == "data" else (model, data)
+    return f"because the {cause.kind} changed{_of(part, other)}"
+
+
+def _of(part: float, other: float) -> str:
+    """Return which share a part is of both, if they have one."""
+    both = part + other
+    return f" ({percent(part / both)})" if 0.0 < both < math.inf else ""
 
 
 def percent(share: float) -> str:
@@ -52,9 +59,9 @@ def _condition(condition: Condition) -> str:
 
 
 def _value(value: Value) -> str:
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:.6g}"
-    return f"{value:,.0f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def which(evidence: Evidence) -> str:

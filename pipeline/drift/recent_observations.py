@@ -4,6 +4,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ class Recent:
     """The last observations of a stream, by feature and method.
 
     The explanations of its features arrive in any order, and each tells of up to ``emit_every``
-    observations. So one asks for what is known for sure: see :meth:`sure`.
+    observations. So one asks for what is known for sure: see :meth:`sure` and :meth:`begin`.
 
     Parameters
     ----------
@@ -58,14 +59,21 @@ class Recent:
         Number of features, groups and pairs, each counted with each of its methods.
     emit_every
         Most observations that an explanation tells of.
+    length
+        Number of observations that a change is compared with, at most; fewer with many series.
     """
 
-    def __init__(self, categorical: Collection[str], series: int, emit_every: int) -> None:
+    def __init__(
+        self, categorical: Collection[str], series: int, emit_every: int, length: int
+    ) -> None:
         self._categorical = frozenset(categorical)
         self._most = MOST_AHEAD // max(series, 1)
         self._emit_every = emit_every
+        # as much again is left for those that are ahead
+        self._length = max(min(length, self._most // 4), 1)
+        self._forgotten = 0
         self._series: dict[tuple[str, Watched], _Series] = {}
-        self._codes: dict[str, dict[Value, int]] = {}
+        self._codes: dict[tuple[str, Watched], dict[Value, int]] = {}
         self._outliers: dict[tuple[str, Watched], Outliers] = {}
         self._ids: dict[Watched, dict[int, Id]] = {}
         self._contrasts: dict[tuple[str, Watched], list[Contrast]] = {}
@@ -77,22 +85,33 @@ class Recent:
         nothing = [None] * len(e.seqs)
         values, ids = e.values or nothing, e.ids or nothing
         for seq, increment, value, id_ in zip(e.seqs, e.increments, values, ids, strict=True):
-            if seq <= read:
+            if seq <= max(read, series.newest):  # an explainer without its state tells it again
                 continue
-            series.add(seq, increment, self._number(e.feature, value))
+            series.add(seq, increment, self._number(key, value))
             if value is not None:
                 self._outliers_of(key).add(seq, value)
             if id_ is not None:
-                self._ids.setdefault(e.method, {})[seq] = id_
-        new = [each for each in e.contrasts or () if each.seq > read]
-        self._contrasts.setdefault(key, []).extend(new)
+                self._add_id(e.method, seq, id_)
+        contrasts = self._contrasts.setdefault(key, [])
+        newest = max(read, contrasts[-1].seq if contrasts else -1)
+        contrasts += [each for each in e.contrasts or () if each.seq > newest]
+        if len(contrasts) > self._most:
+            del contrasts[: len(contrasts) // 2]
 
-    def _number(self, feature: str, value: Value | None) -> float:
+    def _add_id(self, method: Watched, seq: int, id_: Id) -> None:
+        ids = self._ids.setdefault(method, {})
+        ids[seq] = id_
+        if len(ids) > self._most:
+            for each in [*islice(ids, len(ids) // 2)]:
+                del ids[each]
+
+    def _number(self, key: tuple[str, Watched], value: Value | None) -> float:
         if value is None:
             return math.nan
-        if feature not in self._categorical:
+        if key[0] not in self._categorical:
             return float(value)
-        codes = self._codes.setdefault(feature, {})
+        # of each method: one may miss observations that another one has
+        codes = self._codes.setdefault(key, {})
         if value not in codes and len(codes) >= MOST_CATEGORIES:
             return math.nan
         return float(codes.setdefault(value, len(codes)))
@@ -102,8 +121,17 @@ class Recent:
             self._outliers[key] = Outliers(categorical=key[0] in self._categorical)
         return self._outliers[key]
 
-    def forget(self, before: int) -> None:
-        """Drop the observations before a seq."""
+    def forget(self, reached: int) -> None:
+        """Drop the observations that no change from seq ``reached`` on is compared with.
+
+        Twice as many are kept, since a method may be behind the others.
+        """
+        before = reached - self._length - max(self._length, 2 * self._emit_every)
+        if before <= self._forgotten:
+            return
+        self._forgotten = before
+        for outliers in self._outliers.values():
+            outliers.forget(before)
         for series in self._series.values():
             series.forget(before)
         for key, contrasts in self._contrasts.items():
@@ -111,6 +139,13 @@ class Recent:
         for ids in self._ids.values():
             for seq in [seq for seq in ids if seq < before]:
                 del ids[seq]
+
+    def begin(self, seq: int) -> int:
+        """Return from which seq on a change at ``seq`` is compared with observations.
+
+        Earlier ones may be forgotten or not: that depends on how far the features are.
+        """
+        return seq - self._length
 
     def sure(self, seq: int, feature: str | None, method: Watched | None) -> int:
         """Return up to which seq a method has told of all features; -1 if of none.
@@ -134,9 +169,9 @@ class Recent:
         """Return the features that have values and this method, in a fixed order."""
         return sorted(name for name, of in self._outliers if of == method)
 
-    def category(self, feature: str, code: float) -> Value | None:
-        """Return the category with a code; None for a numeric feature."""
-        codes = self._codes.get(feature)
+    def category(self, feature: str, method: Watched | None, code: float) -> Value | None:
+        """Return the category with a code of a method; None for a numeric feature."""
+        codes = self._codes.get((feature, method or "loss"))
         return None if codes is None else [*codes][int(code)]
 
     def is_categorical(self, feature: str) -> bool:
@@ -162,6 +197,10 @@ class _Series:
     def __init__(self, most: int) -> None:
         self._most = most
         self._seqs, self._increments, self._values = array("q"), array("d"), array("d")
+
+    @property
+    def newest(self) -> int:
+        return self._seqs[-1] if self._seqs else -1
 
     def add(self, seq: int, increment: float, value: float) -> None:
         self._seqs.append(seq)
