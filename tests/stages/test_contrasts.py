@@ -1,13 +1,12 @@
 """The model is compared with an older one, and the cause of a change is named."""
 
-from functools import cache
-
 import pytest
 
-from fluxplain.schemas import Change, Explanation, Record
+from fluxplain.schemas import Change, Explanation
 from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import Method
-from fluxplain.stages.contrasts import AGE, EVERY
+from fluxplain.stages import contrasts
+from fluxplain.stages.contrasts import EVERY
 from tests.kit import support as kit
 from tests.kit.stages import local
 from tests.measure.behind import streams
@@ -18,40 +17,51 @@ SHORT = BEGIN - 1500
 """Observations that are left out at the beginning: older models exist after 2,000."""
 
 
-@cache
-def published(name: str, method: Method = "ipfi") -> list[Record]:
-    return records_of(streams.CAUSES[name], seed=1, methods=(method,), skip=SHORT)
+SOON = 100
+"""Observations between two copies of the model, in short streams."""
 
 
-def contrasts(name: str, method: Method = "ipfi") -> list[tuple[Explanation, Contrast]]:
-    explanations = kit.of_kind(published(name, method), Explanation)
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copy the model often."""
+    monkeypatch.setattr(contrasts, "AGE", SOON)
+
+
+def published(name: str, method: Method = "ipfi") -> list[tuple[Explanation, Contrast]]:
+    """Return explanations of a short stream with their contrasts."""
+    records = records_of(streams.CAUSES[name], seed=1, methods=(method,), end=5 * SOON)
+    explanations = kit.of_kind(records, Explanation)
     return [(e, each) for e in explanations for each in e.contrasts or ()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", streams.CAUSES)
 def test_the_cause_of_the_largest_change_is_named(name: str) -> None:
-    causes = [c for c in kit.of_kind(published(name), Change) if c.cause is not None]
+    records = records_of(streams.CAUSES[name], seed=1, methods=("ipfi",), begin=SHORT)
+    causes = [c for c in kit.of_kind(records, Change) if c.cause is not None]
     largest = max(causes, key=lambda c: c.effect_size or 0.0)
     assert largest.cause is not None
     assert largest.cause.kind == name
 
 
+@pytest.mark.usefixtures("soon")
 def test_one_of_some_observations_is_compared_with_a_model_old_enough() -> None:
-    found = [each for e, each in contrasts("model") if e.feature == "x0"]
+    found = [each for e, each in published("model") if e.feature == "x0"]
     assert [each.seq % EVERY for each in found] == [0] * len(found)
-    assert {AGE <= each.seq - each.since <= 2 * AGE for each in found} == {True}
+    assert {SOON <= each.seq - each.since <= 2 * SOON for each in found} == {True}
     assert len({each.since for each in found}) > 1
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_model_that_does_not_learn_is_the_older_one() -> None:
-    found = [each for _, each in contrasts("data")]
+    found = [each for _, each in published("data")]
     assert {(each.new - each.old, each.new_then - each.old_then) for each in found} == {(0.0, 0.0)}
     assert found
 
 
+@pytest.mark.usefixtures("soon")
 def test_that_of_a_curve_is_its_increment() -> None:
-    found = contrasts("model", "ipdp")
+    found = published("model", "ipdp")
     for e, each in found:
         assert each.new == pytest.approx(e.increments[e.seqs.index(each.seq)], rel=1e-9)
     assert found
@@ -65,9 +75,10 @@ class Locked(kit.Additive):
         raise TypeError("cannot pickle '_thread.lock' object")
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_model_that_cannot_be_copied_is_explained_without_contrasts() -> None:
     config = kit.linear_config(model=Locked)
-    records = local(config, kit.linear_records(2 * AGE + 200))
+    records = local(config, kit.linear_records(3 * SOON))
     explanations = kit.of_kind(records, Explanation)
-    assert explanations[-1].seq > 2 * AGE
+    assert explanations[-1].seq > 2 * SOON
     assert not any(each.contrasts for each in explanations)

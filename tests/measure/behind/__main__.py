@@ -16,8 +16,10 @@ from tests.measure.behind import streams
 from tests.measure.behind.streams import BEGIN, Stream
 
 
-def records_of(stream: Stream, seed: int, methods: Sequence[str], skip: int = 0) -> list[Record]:
-    """Return what is published about a stream, without its first ``skip`` observations."""
+def records_of(
+    stream: Stream, seed: int, methods: Sequence[str], begin: int = 0, end: int | None = None
+) -> list[Record]:
+    """Return what is published about a stream, or its observations from ``begin`` to ``end``."""
     config = Config.model_validate(
         {
             "seed": seed,
@@ -27,7 +29,7 @@ def records_of(stream: Stream, seed: int, methods: Sequence[str], skip: int = 0)
             "explain": {"loss": stream.loss, "methods": list(methods)},
         }
     )
-    rows = islice(stream.rows(seed), skip, None)
+    rows = islice(stream.rows(seed), begin, end)
     return [*LocalPipeline(config).run(orjson.dumps({"x": x, "y": y}) for x, y in rows)]
 
 
