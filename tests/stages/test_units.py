@@ -19,11 +19,15 @@ METHODS = {"ipdp": 1, "ishap": 1, "ipfi": 2, "isage": 2, "loss": 2}
 """Method → power of the unit in its numbers: 1 for outputs, 2 for squared errors."""
 
 OF_METHOD = (
-    *("value", "std_error", "increments"),
+    *("value", "std_error", "increments", "increment"),
     *("before", "before_std_error", "after", "after_std_error"),
 )
 
-OF_OUTPUT = ("prediction", "y", "effect", "effect_std_error", "trends")
+OF_OUTPUT = (
+    *("prediction", "y", "effect", "effect_std_error", "trends"),
+    *("new", "old", "new_then", "old_then"),
+    *(f"{part}{of}" for part in ("data", "model", "interaction") for of in ("", "_std_error")),
+)
 
 OF_LOSS = ("loss", "loss_before", "loss_after")
 
@@ -68,10 +72,12 @@ def in_unit(fields: Mapping[str, Any], unit: float, power: int) -> dict[str, Any
     """Return fields of a record with its numbers divided by the powers of the unit they have."""
     powers = dict.fromkeys(OF_METHOD, power)
     powers |= dict.fromkeys(OF_OUTPUT, 1) | dict.fromkeys(OF_LOSS, 2)
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in fields.items():
-        if isinstance(value, dict):  # a curve
+        if isinstance(value, dict):  # a curve, or a cause
             found[name] = in_unit(value, unit, power)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            found[name] = [in_unit(each, unit, power) for each in value]
         elif name in powers:
             found[name] = divided(value, unit ** powers[name])
         elif name != "detail":  # has rounded numbers
