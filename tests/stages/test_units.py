@@ -74,7 +74,9 @@ def in_unit(fields: Mapping[str, Any], unit: float, power: int) -> dict[str, Any
     powers |= dict.fromkeys(OF_OUTPUT, 1) | dict.fromkeys(OF_LOSS, 2)
     found: dict[str, Any] = {}
     for name, value in fields.items():
-        if isinstance(value, dict):  # a curve, or a cause
+        if name == "region":  # in units of the features
+            found[name] = value
+        elif isinstance(value, dict):  # a curve, or a cause
             found[name] = in_unit(value, unit, power)
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             found[name] = [in_unit(each, unit, power) for each in value]
