@@ -36,7 +36,7 @@ def why(cause: Cause) -> str:
     """
     if cause.kind == "unclear":
         return "for reasons that are not clear"
-    data, model = (abs(part + cause.interaction / 2.0) for part in (cause.data, cause.model))
+    data, model = (part + cause.interaction / 2.0 for part in (cause.data, cause.model))
     if cause.kind == "both":
         return f"because both the model{_of(model, data)} and the data changed"
     part, other = (data, model) if cause.kind == "data" else (model, data)
@@ -44,9 +44,10 @@ def why(cause: Cause) -> str:
 
 
 def _of(part: float, other: float) -> str:
-    """Return which share a part is of both, if they have one."""
+    """Return which share a part is of both; nothing if they have opposite directions."""
     both = part + other
-    return f" ({percent(part / both)})" if 0.0 < both < math.inf else ""
+    is_share = 0.0 < abs(both) < math.inf and 0.0 <= part / both <= 1.0
+    return f" ({percent(part / both)})" if is_share else ""
 
 
 def percent(share: float) -> str:

@@ -46,7 +46,7 @@ def test_a_change_says_why_where_and_in_which_records(running: Dashboard, open_p
     story = visit.page.locator("#story")
     expect(story.locator("section h3")).to_have_text(["What", "Why", "Where", "Which records"])
     for text in (
-        "Mostly because the model changed (81 %).",
+        "Mostly because the model changed (82 %).",
         "Data0.050 ± 0.020",
         "Model0.250 ± 0.030",
         "Together0.010 ± 0",
@@ -67,7 +67,7 @@ def test_a_change_says_why_where_and_in_which_records(running: Dashboard, open_p
 def test_an_observation_becomes_a_link_when_its_reasons_come(
     running: Dashboard, open_page: Open
 ) -> None:
-    told = replace(followed("f6", 1_700), evidence=[Evidence(1_690, 0.5, None, None, None, None)])
+    told = replace(followed("f6", 1_700), evidence=[Evidence(1_690, increment=0.5)])
     running.publish(told)
     visit = open_page(f"#change={told.id}")
     seqs = visit.page.locator("#story-evidence")
@@ -87,9 +87,12 @@ def test_unknown_parts_are_left_out(running: Dashboard, open_page: Open) -> None
 @pytest.mark.parametrize(
     ("cause", "text"),
     [
-        (Cause("data", 0.3, 0.01, 0.1, 0.01, -0.1, 0.01), "because the data changed (100 %)."),
+        (Cause("data", 0.3, 0.01, 0.1, 0.01, -0.1, 0.01), "because the data changed (83 %)."),
         (Cause("data", 0.4, 0.01, -0.1, 0.01, 0.0, 0.0), "because the data changed."),
-        (Cause("both", -0.2, 0.01, -0.2, 0.01, 0.0, 0.0), "data and the model changed (50 % and"),
+        (
+            Cause("both", -0.2, 0.01, -0.2, 0.01, 0.0, 0.0),
+            "both the data (50 %) and the model (50 %) changed.",
+        ),
         (Cause("unclear", 0.0, 0.2, 0.0, 0.1, 0.0, 0.0), "It is not clear whether"),
     ],
 )

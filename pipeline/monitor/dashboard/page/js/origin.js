@@ -31,12 +31,13 @@ export function drawEvidence() {
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 function why({ kind, data, model, interaction }) {
-  const parts = [data, model].map((part) => Math.abs(part + interaction / 2));
-  const [ofData, ofModel] = parts.map((part) => percent(part / (parts[0] + parts[1] || 1)));
+  const parts = [data, model].map((part) => part + interaction / 2);
+  const shares = parts.map((part) => part / (parts[0] + parts[1]));
+  const [ofData, ofModel] = shares.map((share) => (share >= 0 && share <= 1 ? ` (${percent(share)})` : ""));
   return {
-    data: `Mostly because the data changed (${ofData}).`,
-    model: `Mostly because the model changed (${ofModel}).`,
-    both: `Because both the data (${ofData}) and the model (${ofModel}) changed.`,
+    data: `Mostly because the data changed${ofData}.`,
+    model: `Mostly because the model changed${ofModel}.`,
+    both: `Because both the data${ofData} and the model${ofModel} changed.`,
     unclear: "It is not clear whether the data or the model changed: the errors are too large.",
   }[kind];
 }
