@@ -105,6 +105,14 @@ class Tables(BaseSettings):
         groups, pairs = self.explain.groups, self.pairs
         return {name: groups.get(name) or pairs.get(name) or [name] for name in self.explained}
 
+    @property
+    def are_categorical(self) -> dict[str, tuple[bool, ...]]:
+        """Explained name → whether it is categorical, or each feature of a pair is."""
+        return {
+            name: tuple(each in self.categorical for each in self.pairs.get(name, (name,)))
+            for name in self.explained
+        }
+
     def methods_of(self, name: str) -> list[Method]:
         """Return the methods that explain a feature, a group or a pair."""
         is_explained = {

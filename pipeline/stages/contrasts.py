@@ -59,10 +59,7 @@ class Contrasts:
     def __init__(self, config: Config) -> None:
         self._learns = config.model.learn
         self._anchored = config.explain.of("ipdp").grid_settings().is_anchored
-        self._kinds = {
-            name: tuple(each in config.categorical for each in config.pairs.get(name, (name,)))
-            for name in config.explained
-        }
+        self._kinds = config.are_categorical
         self._n = 0
         self._observations: deque[dict[str, Value]] = deque(maxlen=KEPT)
         self._older: _Older | None = None

@@ -65,11 +65,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        categorical = {name for name, kind in config.features.items() if kind == "categorical"}
-        self._categorical = {
-            name: tuple(feature in categorical for feature in config.pairs.get(name, (name,)))
-            for name in config.explained
-        }
+        self._categorical = config.are_categorical
         ipdp = config.explain.of("ipdp")
         self._ice, self._anchored = ipdp.ice, ipdp.grid_settings().is_anchored
         self._loss = config.loss()
