@@ -16,7 +16,7 @@ from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.imputers import Replacement, draws
 from fluxplain.explain.losses import Loss, Target
-from fluxplain.explain.method import Answers, Question, distances
+from fluxplain.explain.method import Answers, Question
 from fluxplain.explain.randoms import permuted
 from fluxplain.explain.shapley import able_players
 from fluxplain.explain.shapley_kernels import add_gains, put_chains
@@ -79,11 +79,11 @@ class SHAP(Replacement):
         loss: Loss,  # noqa: ARG004  it is about the output
         ys: Sequence[Target],  # noqa: ARG004
         labels: Labels,
-        predictions: Floats,  # noqa: ARG004
+        predictions: Floats,
         blocks: Floats,
     ) -> Floats:
         """Return the size of the Shapley values; with classes, half of their sum over all."""
-        return sizes(np.ascontiguousarray(blocks), 1.0 if labels == (None,) else 0.5)
+        return SHAP.moves(labels, predictions, blocks)
 
     @staticmethod
     def moves(
@@ -91,8 +91,8 @@ class SHAP(Replacement):
         predictions: Floats,  # noqa: ARG004  the blocks are differences
         blocks: Floats,
     ) -> Floats:
-        """Return the size of the Shapley values."""
-        return distances(labels, blocks[:, 0])
+        """Return the size of the Shapley values: what the increments are."""
+        return sizes(np.ascontiguousarray(blocks), 1.0 if labels == (None,) else 0.5)
 
 
 @compiled
