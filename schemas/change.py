@@ -121,7 +121,8 @@ class Evidence(Typed):
     seq, id
         Its offset, and its id as far as it is known.
     increment
-        Its increment, if it is one of those that moved the mean most; else None.
+        Its increment, or its loss or error, if it is one of those that moved the mean most; else
+        None.
     feature, value, low, high
         A feature whose value was outside of all before, which lay between ``low`` and ``high``;
         these are None for a new category. All are None without such a feature.
@@ -236,13 +237,13 @@ class Change(Record):
         then on alone, up to ``status_seq``; None if there is none, or if both do not fit into a
         message.
     evidence
-        The observations behind the change of an explanation: up to three since ``after_seq`` that
-        moved the mean most, and up to five from just before and during the change with a value
+        The observations behind the change: up to three since ``after_seq`` that moved the mean
+        most; and for an explanation up to five from just before and during the change with a value
         outside of all before.
     region
         The observations that carry the change, in the second record; None if all do alike, if it
         did not last, or if too few are known. It is sought among the features that are explained
-        by themselves.
+        by themselves; for the loss and the errors, among all.
     cause
         Why the explanation changed, in the second record; None for the trend, if too little is
         known, and without ``drift.causes``.

@@ -1,6 +1,7 @@
 """What is behind a change: the observations that show it, where they lie, and why it came."""
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +9,10 @@ import numpy as np
 from fluxplain.drift.cause import cause_of
 from fluxplain.drift.evidence import evidence_of
 from fluxplain.drift.recent_observations import Columns, Recent
-from fluxplain.drift.region import Cut, Side, find_region
+from fluxplain.drift.region import Cut, Found, Side, find_region
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Condition, Region
+from fluxplain.schemas.record import Value
 
 DIGITS = 6
 """Significant digits of the numbers in conditions."""
@@ -40,11 +42,15 @@ def _region(change: Change, recent: Recent, span: tuple[int, int], seed: str) ->
     of_all = {f: recent.columns(f, change.method) for f in recent.features(change.method)}
     sides = [_side(own.between(*each), of_all) for each in ((span[0], begin), (begin, span[1]))]
     categorical = [feature for feature in of_all if recent.is_categorical(feature)]
-    rng = random.Random(f"{seed}/{change.id}")
-    found = find_region(sides[0], sides[1], categorical, rng)
+    found = find_region(sides[0], sides[1], categorical, random.Random(f"{seed}/{change.id}"))
+    return as_region(found, lambda name, code: recent.category(name, change.method, code))
+
+
+def as_region(found: Found | None, category: Callable[[str, float], Value | None]) -> Region | None:
+    """Return a region as it is published; ``category`` tells a feature's category by its code."""
     if found is None:
         return None
-    conditions = [_condition(cut, recent, change) for cut in found.cuts]
+    conditions = [_condition(cut, category) for cut in found.cuts]
     return Region(conditions, round(found.coverage, DIGITS), round(found.share, DIGITS))
 
 
@@ -60,8 +66,8 @@ def _side(own: Columns, of_all: dict[str, Columns]) -> Side:
     return Side(values, own.increments)
 
 
-def _condition(cut: Cut, recent: Recent, change: Change) -> Condition:
-    category = recent.category(cut.name, change.method, cut.at) if cut.is_equal else None
-    if category is not None:
-        return Condition(cut.name, "!=" if cut.is_not else "==", category)
+def _condition(cut: Cut, category: Callable[[str, float], Value | None]) -> Condition:
+    name = category(cut.name, cut.at) if cut.is_equal else None
+    if name is not None:
+        return Condition(cut.name, "!=" if cut.is_not else "==", name)
     return Condition(cut.name, ">" if cut.is_not else "<=", float(f"{cut.at:.{DIGITS}g}"))

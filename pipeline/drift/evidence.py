@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from fluxplain.drift.recent_observations import Recent
+from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Evidence
 
@@ -29,19 +30,23 @@ def evidence_of(change: Change, recent: Recent, first: int, sure: int) -> list[E
 
 
 def _moving(change: Change, recent: Recent, first: int) -> list[Evidence]:
-    """Return the observations since the change that moved the mean most, in its direction."""
-    before, begin = change.before, change.after_seq
-    if before is None or begin is None or change.signal != "increment":
+    begin = change.after_seq
+    if begin is None or change.signal != "increment":
         return []
     known = recent.columns(change.feature, change.method).between(max(begin, first), change.seq + 1)
-    rise = 1.0 if change.direction == "rose" else -1.0
-    by = rise * (known.increments - before)
+    return most_moving(change, known.seqs, known.increments)
+
+
+def most_moving(change: Change, seqs: Places, numbers: Floats) -> list[Evidence]:
+    """Return the observations that moved the mean most, in the direction of a change.
+
+    ``numbers`` are those of the observations ``seqs`` since the change.
+    """
+    if change.before is None:
+        return []
+    by = (numbers - change.before) * (1.0 if change.direction == "rose" else -1.0)
     largest = np.argsort(-by, kind="stable")[:MOST_MOVING]
-    return [
-        Evidence(int(known.seqs[i]), increment=float(known.increments[i]))
-        for i in largest
-        if by[i] > 0.0
-    ]
+    return [Evidence(int(seqs[i]), increment=float(numbers[i])) for i in largest if by[i] > 0.0]
 
 
 def _outliers(change: Change, recent: Recent, first: int, sure: int) -> list[Evidence]:

@@ -27,8 +27,11 @@ LEAST = 30
 SHIFTS = 49
 """How often the increments are moved along the observations, to see what chance finds."""
 
-FIRST, FURTHER = 1e-4, 1e-2
-"""Largest chance that nothing but chance gives the first condition, and each further one."""
+CHANCE = 1e-3
+"""Largest chance that nothing but chance gives the region."""
+
+GROWTH = 1.2
+"""A further condition makes the difference, in standard errors, so many times as large."""
 
 LEAST_SHARE, LEAST_RATIO = 0.4, 1.3
 """A region carries at least this share of the change, and so many times its share of the
@@ -101,9 +104,9 @@ def find_region(
     """Return the region that carries the change of the mean increment; None if there is none.
 
     One condition after the other is chosen: where the change differs most between the observations
-    that meet it and the others, in standard errors. It must differ more than by chance. What chance
-    gives is seen by moving the increments along the observations, separately before and after the
-    change: they depend on each other as they did, and on the values no longer.
+    that meet all of them and the others, in standard errors. At the end it must differ more than by
+    chance. What chance gives is seen by moving the increments along the observations, separately
+    before and after the change: they depend on each other as they did, and on the values no longer.
 
     Parameters
     ----------
@@ -115,7 +118,7 @@ def find_region(
     sides = _Sides(*map(_clipped, (before, after)))
     if not sides.are_enough() or not sides.change:
         return None
-    cuts = _chosen(sides, categorical, math.copysign(1.0, sides.change), rng)
+    cuts = _chosen(sides, categorical, rng)
     if not cuts:
         return None
     cuts = _tightest(_placed(sides, cuts))
@@ -145,28 +148,26 @@ def _meeting(side: Side, cuts: Iterable[Cut]) -> Mask:
     return mask
 
 
-def _chosen(
-    sides: _Sides, categorical: Collection[str], direction: float, rng: random.Random
-) -> list[Cut]:
-    """Return the conditions, one chosen after the other."""
-    cuts: list[Cut] = []
-    while len(cuts) < MOST_CONDITIONS and sides.are_enough():
-        candidates = [*_candidates(sides, categorical, CUTS)]
-        if not candidates:
-            break
-        moved = [_moved(side.increments, rng) for side in sides]
-        differences = _differences(sides, candidates, moved)
-        if not differences[:, 0].any():
-            break
-        best = int(abs(differences[:, 0]).argmax())
-        found, by_chance = differences[best, 0], abs(differences[:, 1:]).max(axis=0)
-        if _chance(abs(found), by_chance) > (FURTHER if cuts else FIRST):
-            break
-        cut = candidates[best]
-        cut = cut if found * direction > 0.0 else cut._replace(is_not=True)
-        cuts.append(cut)
-        sides = sides.meeting([cut])
-    return cuts
+def _chosen(sides: _Sides, categorical: Collection[str], rng: random.Random) -> list[Cut]:
+    """Return the conditions, one chosen after the other; none if chance gives as much."""
+    candidates = [*_candidates(sides, categorical, CUTS)]
+    candidates += [cut._replace(is_not=True) for cut in candidates]
+    if not candidates:
+        return []
+    masks = [_masks(side, candidates) for side in sides]
+    moved = [_moved(side.increments, rng) for side in sides]
+    chosen, best = [np.ones_like(each) for each in moved], np.zeros(1 + SHIFTS)
+    direction, cuts = math.copysign(1.0, sides.change), list[Cut]()
+    for _ in range(MOST_CONDITIONS):
+        differences = direction * _differences(masks, moved, chosen)
+        places, largest = differences.argmax(axis=0), differences.max(axis=0)
+        is_better = largest > GROWTH * best
+        best = np.where(is_better, largest, best)
+        for mask, each in zip(masks, chosen, strict=True):
+            each[:, is_better] *= mask[places[is_better]].T
+        if is_better[0]:
+            cuts.append(candidates[int(places[0])])
+    return cuts if _chance(float(best[0]), best[1:]) <= CHANCE else []
 
 
 def _placed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
@@ -181,8 +182,8 @@ def _placed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
         )
         others = _Sides(*(Side(v, s.increments) for v, s in zip(values, others, strict=True)))
         candidates = [*_candidates(others, (), FINE_CUTS)] or [cut]
-        unmoved = [side.increments[:, None] for side in others]
-        differences = _differences(others, candidates, unmoved)[:, 0]
+        masks = [_masks(side, candidates) for side in others]
+        differences = _differences(masks, [side.increments[:, None] for side in others])[:, 0]
         differences = -differences if cut.is_not else differences
         direction = math.copysign(1.0, sides.change)
         if (direction * differences).max() > 0.0:
@@ -224,21 +225,28 @@ def _moved(increments: Floats, rng: random.Random) -> Floats:
     return np.stack([np.roll(increments, k) for k in by], axis=1)
 
 
-def _differences(sides: _Sides, candidates: Sequence[Cut], increments: Sequence[Floats]) -> Floats:
+def _masks(side: Side, cuts: Sequence[Cut]) -> Floats:
+    """Return 1 where a condition holds, else 0, shape (conditions, observations)."""
+    return np.array([cut.holds(side.values[cut.name]) for cut in cuts], np.float64)
+
+
+def _differences(
+    masks: Sequence[Floats], increments: Sequence[Floats], chosen: Sequence[Floats] | None = None
+) -> Floats:
     """Return by how much the change differs between those that meet a condition and the others.
 
-    In standard errors, shape (candidates, columns of the increments); 0 where too few
-    observations are on either side of a condition.
+    In standard errors, shape (conditions, columns of the increments); 0 where too few observations
+    are on either side of a condition. With ``chosen``, of the shape of the increments, those that
+    meet it are of the chosen ones.
     """
     difference, variance = np.zeros((1, 1)), np.zeros((1, 1))
-    is_enough = np.ones((len(candidates), 1), bool)
-    for side, numbers, sign in zip(sides, increments, (-1.0, 1.0), strict=True):
-        masks = np.array([cut.holds(side.values[cut.name]) for cut in candidates], np.float64)
-        inside = masks.sum(axis=1, keepdims=True)
+    is_enough: Mask = np.ones((1, 1), bool)
+    for side, (mask, numbers, sign) in enumerate(zip(masks, increments, (-1.0, 1.0), strict=True)):
+        those = np.ones_like(numbers) if chosen is None else chosen[side]
+        inside, sums = mask @ those, mask @ (those * numbers)
         outside = len(numbers) - inside
-        is_enough &= (inside >= LEAST) & (outside >= LEAST)
+        is_enough = is_enough & (inside >= LEAST) & (outside >= LEAST)
         inside, outside = inside.clip(1.0), outside.clip(1.0)
-        sums = masks @ numbers
         difference = difference + sign * (sums / inside - (numbers.sum(axis=0) - sums) / outside)
         variance = variance + numbers[:, 0].var() * (1.0 / inside + 1.0 / outside)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple, TypeVar
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.drift.effect_gate import EffectGate
+from fluxplain.drift.evidence import EARLIER
 from fluxplain.drift.follow_up import OpenChanges, Outcome, Shift
+from fluxplain.drift.recent_losses import RecentLosses
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import NoOutputError, Observed, Output
 from fluxplain.schemas import FIRST_INCARNATION, BadRecordError, Change, Record
+from fluxplain.schemas.change import Signal
 from fluxplain.schemas.numbers import is_moderate
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch
@@ -99,8 +102,12 @@ class ModelStage:
         each = [watched] if watched else []
         if watched and config.watches_errors:
             each.append(replace(watched, signal="error"))
-        seed = f"{config.seed}/{stream}/loss"
-        self._watches = [SignalWatch(one, seed, config.drift.follow_up) for one in each]
+        self._seed, self._follow_up = f"{config.seed}/{stream}/loss", config.drift.follow_up
+        self._watches = [SignalWatch(one, self._seed, self._follow_up) for one in each]
+        self._losses: RecentLosses | None = None
+        if each and self._is_first:
+            kinds = {name: name in config.categorical for name in config.features}
+            self._losses = RecentLosses(kinds, 3 * self._follow_up + EARLIER)
         self._loss_changed_seq: int | None = None
         self._gate, self._open = EffectGate(config.drift.min_effect), OpenChanges()
 
@@ -304,17 +311,21 @@ class ModelStage:
         )
         if loss is None or not is_moderate(loss):
             return [prediction]
-        changes = [
-            self._change(watch, found, sample)
+        signals: dict[Signal, float] = {"increment": loss, "error": prediction.error or 0.0}
+        if self._losses is not None:
+            self._losses.add(sample.seq, sample.id, sample.x, signals)
+        found = [
+            self._change(watch, each, sample)
             for watch in self._watches
-            for found in watch.update(
-                sample.seq,
-                prediction.error if watch.signal == "error" else loss,
-                loss,
-                version,
-            )
+            for each in watch.update(sample.seq, signals[watch.signal], loss, version)
         ]
-        return [prediction, *(replace(c, detail=sentence(c)) for c in changes if c is not None)]
+        return [prediction, *(self._finished(each) for each in found if each is not None)]
+
+    def _finished(self, change: Change) -> Change:
+        """Return a change with what is behind it, and its sentence."""
+        if self._losses is not None:
+            change = self._losses.with_what_is_behind(change, self._follow_up, self._seed)
+        return replace(change, detail=sentence(change))
 
     def _change(self, watch: SignalWatch, found: Outcome | Shift, sample: Sample) -> Change | None:
         """Return the change of a signal, without its sentence; None if it is too small.

@@ -62,6 +62,17 @@ def test_a_box_of_two_numbers_is_found() -> None:
     assert sum(each >= 0.8 for each in overlaps) >= 18
 
 
+def test_a_box_is_found_whose_conditions_alone_show_little() -> None:
+    overlaps = []
+    for seed in range(20):
+        _, before, after = sides(seed)
+        truth = (after.values["x1"] > 0.6) & (after.values["x2"] <= 0.5)
+        moved = after._replace(increments=after.increments + 0.55 * truth)
+        found = find_region(before, moved, ["city"], random.Random(seed))
+        overlaps.append(0.0 if found is None else overlap(after, found.cuts, truth))
+    assert sum(each >= 0.5 for each in overlaps) >= 16
+
+
 def test_a_category_is_found_with_what_it_carries() -> None:
     _, before, after = sides(5)
     truth = after.values["city"] == 2.0

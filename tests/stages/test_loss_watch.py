@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from river.drift import ADWIN
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
+from fluxplain.drift.recent_losses import RecentLosses
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Signal, change_id
 from fluxplain.stages import ModelStage
@@ -180,3 +182,53 @@ def test_errors_are_watched_besides_a_watched_cross_entropy_only(
     assert {c.signal for c in of_kind(modelled(config, values), Change)} == signals
     second = modelled(config, values, Replica("model", 1, 2))
     assert of_kind(second, Change) == []
+
+
+def confined() -> list[dict[str, Any]]:
+    """Return records with ids, of which those in one city are wrong from the middle on."""
+    rng, found = random.Random(3), []
+    for t in range(2 * HALF):
+        city, b = rng.choice(["Graz", "Linz", "Wien"]), rng.random()
+        is_wrong = t >= HALF and city == "Linz" and b > 0.4
+        is_wrong |= rng.random() < 0.05
+        x = {"a": 0.4 if is_wrong else 0.6, "b": b, "c": city}
+        found.append({"x": x, "y": True, "id": f"tx-{t}", "ts": None})
+    return found
+
+
+def test_a_change_of_the_errors_says_where_and_by_which_observations() -> None:
+    config, messages = classifying(), messages_of(confined())
+    whole = run(ModelStage(config, STREAM), messages)
+    noticed, last = [c for c in of_kind(whole, Change) if c.signal == "error"]
+    assert noticed.region is None
+    assert noticed.evidence is not None
+    assert [each.id for each in noticed.evidence] == [f"tx-{e.seq}" for e in noticed.evidence]
+    assert all(e.increment == 1.0 and (noticed.after_seq or 0) <= e.seq for e in noticed.evidence)
+    assert last.region is not None
+    city, b = sorted(last.region.conditions, key=lambda each: each.feature, reverse=True)
+    assert (city.feature, city.op, city.value) == ("c", "==", "Linz")
+    assert (b.feature, b.op) == ("b", ">")
+    assert b.value == pytest.approx(0.4, abs=0.03)
+    assert "; where " in last.detail
+    # whatever is restored in between
+    stage = ModelStage(config, STREAM)
+    first = run(stage, messages[: HALF + 300])
+    assert [*first, *run(pickled(stage), messages[HALF + 300 :])] == whole
+
+
+def test_records_of_the_loss_are_bounded_and_may_miss_values() -> None:
+    recent = RecentLosses({"a": False, "c": True}, length=1200)
+    rng = random.Random(1)
+    for seq in range(2000):
+        x: dict[str, Any] = {"a": rng.random(), "c": rng.choice("uvw")}
+        loss = float(seq >= 1400 and x["c"] == "v")
+        del x[rng.choice("ac")]
+        recent.add(seq, None, x, {"increment": loss})
+    change = Change.notice(kind="drift", stream=STREAM, seq=1450, detail="", method="loss")
+    change = replace(change, signal="increment", status="confirmed", direction="rose", before=0.0)
+    found = recent.with_what_is_behind(replace(change, after_seq=1400), before=500, seed="")
+    assert found.region is not None
+    assert [(c.feature, c.value) for c in found.region.conditions] == [("c", "v")]
+    # what was before is forgotten
+    early = recent.with_what_is_behind(replace(change, after_seq=700), before=500, seed="")
+    assert early.region is None

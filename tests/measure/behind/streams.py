@@ -76,14 +76,28 @@ def is_confined(x: Mapping[str, Value]) -> bool:
     return float(x["salary"]) > 100_000.0 and float(x["loan"]) > 250_000.0
 
 
+def is_young(x: Mapping[str, Value]) -> bool:
+    """Return whether an observation lies where labels are inverted: about one of five."""
+    return float(x["salary"]) > 75_000.0 and float(x["age"]) < 40.0
+
+
 def agrawal(seed: int, is_changed: Callable[[Mapping[str, Value]], bool]) -> Iterator[Row]:
     """Yield agrawal whose label depends on the age; after the change, for some on the years."""
+    for t, (x, y) in enumerate(of_age(seed)):
+        yield x, x["hyears"] > 15 if t >= BEGIN and is_changed(x) else y
+
+
+def inverted(seed: int) -> Iterator[Row]:
+    """Yield agrawal whose label depends on the age; after the change, some are inverted."""
+    for t, (x, y) in enumerate(of_age(seed)):
+        yield x, y != (t >= BEGIN and is_young(x))
+
+
+def of_age(seed: int) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield agrawal whose label depends on the age."""
     source = synth.Agrawal(classification_function=0, seed=seed)
-    for t, (x, _) in enumerate(source.take(LENGTH)):
-        y = not 40 <= x["age"] < 60
-        if t >= BEGIN and is_changed(x):
-            y = x["hyears"] > 15
-        yield x, y
+    for x, _ in source.take(LENGTH):
+        yield x, not 40 <= x["age"] < 60
 
 
 def bad_values(seed: int) -> Iterator[Row]:
@@ -123,6 +137,7 @@ REGIONS: dict[str, Stream] = {
         lambda seed: agrawal(seed, is_confined), "boolean", FOREST, "cross_entropy", AGRAWAL,
         is_confined,
     ),
+    "inverted": Stream(inverted, "boolean", FOREST, "cross_entropy", AGRAWAL, is_young),
     "everywhere": Stream(
         lambda seed: agrawal(seed, lambda _: True), "boolean", FOREST, "cross_entropy", AGRAWAL
     ),
