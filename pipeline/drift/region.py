@@ -31,11 +31,11 @@ CHANCE = 1e-3
 """Largest chance that nothing but chance gives the region."""
 
 GROWTH = 1.2
-"""A further condition makes the difference, in standard errors, so many times as large."""
+"""With each condition the difference, in standard errors, is so many times as large as without."""
 
-LEAST_SHARE, LEAST_RATIO = 0.4, 1.3
+LEAST_SHARE, MOST_SHARE, LEAST_RATIO = 0.4, 2.0, 1.5
 """A region carries at least this share of the change, and so many times its share of the
-observations."""
+observations. A share above 1 says that the others moved the other way."""
 
 EULER = 0.5772156649015329
 
@@ -121,14 +121,14 @@ def find_region(
     cuts = _chosen(sides, categorical, rng)
     if not cuts:
         return None
-    cuts = _tightest(_placed(sides, cuts))
+    cuts = _tightest(_placed(sides, _needed(sides, cuts)))
     parts = [np.where(_meeting(s, cuts), s.increments, 0.0).mean() for s in (before, after)]
     whole = _Sides(before, after).change
     if whole * sides.change <= 0.0:  # without the largest increments it would be the other way
         return None
     share = float(parts[1] - parts[0]) / whole
     coverage = float(_meeting(after, cuts).mean())
-    if not max(LEAST_SHARE, LEAST_RATIO * coverage) <= share < math.inf:
+    if not max(LEAST_SHARE, LEAST_RATIO * coverage) <= share <= MOST_SHARE:
         return None
     return Found(cuts, coverage, share)
 
@@ -168,6 +168,22 @@ def _chosen(sides: _Sides, categorical: Collection[str], rng: random.Random) -> 
         if is_better[0]:
             cuts.append(candidates[int(places[0])])
     return cuts if _chance(float(best[0]), best[1:]) <= CHANCE else []
+
+
+def _needed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
+    """Return the conditions without those that add little to the others."""
+
+    def size(some: list[Cut]) -> float:
+        masks = [_meeting(side, some)[None].astype(np.float64) for side in sides]
+        return abs(_differences(masks, [side.increments[:, None] for side in sides]).item())
+
+    while len(cuts) > 1:
+        fewer = [[other for other in cuts if other is not cut] for cut in cuts]
+        best = max(fewer, key=size)
+        if GROWTH * size(best) <= size(cuts):
+            break
+        cuts = best
+    return cuts
 
 
 def _placed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
