@@ -5,7 +5,6 @@ import random
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,11 +21,7 @@ MOST_VALUES = 200_000
 """Most values of features that are kept."""
 
 
-class _Seen(NamedTuple):
-    seq: int
-    id: Id | None
-    values: tuple[Value | None, ...]
-    signals: Mapping[Signal, float]
+SIGNALS: tuple[Signal, ...] = ("increment", "error")
 
 
 class RecentLosses:
@@ -50,14 +45,26 @@ class RecentLosses:
     """
 
     def __init__(self, kinds: Mapping[str, bool], length: int) -> None:
-        self._kinds = dict(kinds)
-        self._seen = deque[_Seen](maxlen=max(1, min(length, MOST_VALUES // max(len(kinds), 1))))
+        self._numeric = [name for name, is_categorical in kinds.items() if not is_categorical]
+        self._categorical = [name for name, is_categorical in kinds.items() if is_categorical]
+        length = max(1, min(length, MOST_VALUES // len(kinds)))
+        self._ids = deque[Id | None](maxlen=length)
+        self._categories = deque[tuple[Value | None, ...]](maxlen=length)
+        # rings, since thousands of objects would slow down each checkpoint
+        self._seqs, self._n = np.zeros(length, np.int64), 0
+        self._rows = np.zeros((length, len(SIGNALS) + len(self._numeric)))
 
     def add(
         self, seq: int, id_: Id | None, x: Mapping[str, Value], signals: Mapping[Signal, float]
     ) -> None:
         """Take the next observation, with the numbers of its signals."""
-        self._seen.append(_Seen(seq, id_, tuple(map(x.get, self._kinds)), signals))
+        self._ids.append(id_)
+        self._categories.append(tuple(map(x.get, self._categorical)))
+        numbers = [signals.get(each, math.nan) for each in SIGNALS]
+        numbers += [x.get(name, math.nan) for name in self._numeric]  # type: ignore[misc]
+        place = self._n % len(self._seqs)
+        self._seqs[place], self._rows[place] = seq, numbers
+        self._n += 1
 
     def with_what_is_behind(self, change: Change, before: int, seed: str) -> Change:
         """Return a change with its evidence, and its region if it is the second record.
@@ -65,40 +72,35 @@ class RecentLosses:
         The region compares the observations since the change with at most ``before`` before it.
         """
         signal, begin = change.signal, change.after_seq
-        if signal is None or begin is None:
+        if signal not in SIGNALS or begin is None or not self._n:
             return change
-        seqs = np.array([each.seq for each in self._seen])
-        numbers = np.array([each.signals[signal] for each in self._seen])
+        known = len(self._ids)
+        seqs = np.roll(self._seqs, -self._n)[-known:]
+        rows = np.roll(self._rows, -self._n, axis=0)[-known:]
+        numbers = rows[:, SIGNALS.index(signal)]
         place, until = np.searchsorted(seqs, (begin, change.seq + 1)).tolist()
-        ids = {each.seq: each.id for each in self._seen}
+        ids = dict(zip(seqs.tolist(), self._ids, strict=True))
         moving = most_moving(change, seqs[place:until], numbers[place:until])
         evidence = [replace(each, id=ids[each.seq]) for each in moving]
         change = replace(change, evidence=sorted(evidence, key=lambda each: each.seq) or None)
         if change.status not in {"confirmed", "unclear"}:
             return change
         parts = slice(max(0, place - before), place), slice(place, None)
-        return replace(change, region=self._region(numbers, parts, f"{seed}/{change.id}"))
+        values = dict(zip(self._numeric, rows[:, len(SIGNALS) :].T, strict=True))
+        return replace(change, region=self._region(values, numbers, parts, f"{seed}/{change.id}"))
 
-    def _region(self, numbers: Floats, parts: tuple[slice, slice], seed: str) -> Region | None:
-        rows = zip(*(each.values for each in self._seen), strict=True)
-        columns = dict(zip(self._kinds, rows, strict=True))
-        categories = {
-            name: [*dict.fromkeys(each for each in columns[name] if each is not None)]
-            for name, is_categorical in self._kinds.items()
-            if is_categorical
-        }
-        values = {name: _numbers(each, categories.get(name)) for name, each in columns.items()}
+    def _region(
+        self, values: dict[str, Floats], numbers: Floats, parts: tuple[slice, slice], seed: str
+    ) -> Region | None:
+        categories = dict[str, list[Value]]()
+        columns = zip(*self._categories, strict=True)
+        for name, column in zip(self._categorical, columns, strict=True):
+            known = categories[name] = [*dict.fromkeys(each for each in column if each is not None)]
+            codes: dict[Value | None, float] = {each: float(k) for k, each in enumerate(known)}
+            values[name] = np.array([codes.get(each, math.nan) for each in column])
         sides = [
             Side({name: each[part] for name, each in values.items()}, numbers[part])
             for part in parts
         ]
         found = find_region(sides[0], sides[1], categories, random.Random(seed))
         return as_region(found, lambda name, code: categories[name][int(code)])
-
-
-def _numbers(values: tuple[Value | None, ...], categories: list[Value] | None) -> Floats:
-    """Return values as numbers; categories as their places, and missing ones as NaN."""
-    if categories is None:
-        return np.array([math.nan if each is None else float(each) for each in values])
-    codes: dict[Value | None, float] = {each: float(k) for k, each in enumerate(categories)}
-    return np.array([codes.get(each, math.nan) for each in values])
