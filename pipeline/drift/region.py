@@ -30,7 +30,7 @@ SHIFTS = 49
 CHANCE = 1e-3
 """Largest chance that nothing but chance gives the region."""
 
-GROWTH = 1.2
+GROWTH = 1.15
 """With each condition the difference, in standard errors, is so many times as large as without."""
 
 LEAST_SHARE, MOST_SHARE, LEAST_RATIO = 0.4, 2.0, 1.5

@@ -29,7 +29,7 @@ log = logging.getLogger("fluxplain.checkpoints")
 
 FORMAT = "fluxplain-checkpoint-"
 
-MAGIC = f"{FORMAT}13"
+MAGIC = f"{FORMAT}14"
 
 MOST_KEYS = 6
 """Largest number of settings named in an error."""
