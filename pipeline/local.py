@@ -1,9 +1,11 @@
 """The whole pipeline in one process: the reference for the pipeline on Kafka."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 from fluxplain.config import Config
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint
 from fluxplain.kafka.ownership.writers import WRITER, Fence, Writer
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import (
@@ -21,14 +23,25 @@ from fluxplain.stages.evaluated import Evaluated, evaluations
 SELDOM = 10_000
 """One of how many observations a replay explains: explanations do not change the model."""
 
+COMPARED = 20
+"""Messages before an observation among which a replay finds those to compare it with, where the
+settings give no reasons, as a multiple of ``reasons.reservoir_size``. Of the reservoir's first
+observations hardly any is left then."""
+
 
 class LocalModel:
-    """The model stage, for one partition of the model role's input and its settings."""
+    """The model stage, for one partition of the model role's input and its settings.
 
-    def __init__(self, config: Config, partition: int = 0) -> None:
-        self.stage = ModelStage(config, stream_name(config.topic(config.source), partition))
+    It continues from ``start``, a checkpoint of the model role; without one from the beginning.
+    """
+
+    def __init__(self, config: Config, partition: int = 0, start: Checkpoint | None = None) -> None:
+        if start is None:
+            stream = stream_name(config.topic(config.source), partition)
+            self.stage, self._fence = ModelStage(config, stream), Fence()
+        else:
+            self.stage, self._fence = cast(ModelStage, start.stage), start.fence
         self.stage.active.models = ModelFolder(config.model.directory)
-        self._fence = Fence()
 
     def take(self, message: Message, ahead: Iterable[Message] = ()) -> Iterator[Record]:
         """Yield the records about one message; see :meth:`LocalPipeline.take`."""
@@ -114,13 +127,27 @@ class Replayed(NamedTuple):
     prediction: Prediction | None
 
 
+def first_needed(config: Config, partition: int, seq: int) -> int:
+    """Return the latest offset from which a replay gives the reasons for the output at ``seq``.
+
+    Where the settings give no reasons, the model role keeps no observations to compare with. Then
+    those at and after this offset serve, wherever the replay begins: so it does not change them.
+    """
+    reasons = config.of_stream(partition).reasons
+    return seq if reasons.enabled else max(0, seq - COMPARED * reasons.reservoir_size)
+
+
 def replayed_reasons(
-    config: Config, partition: int, seq: int, messages: Iterable[Message]
+    config: Config,
+    partition: int,
+    seq: int,
+    messages: Iterable[Message],
+    start: Checkpoint | None = None,
 ) -> Replayed:
     """Return the reasons for the output on an observation, by the model as it was then.
 
-    They are those that the model role published, or would have published: it is bit for bit the
-    same model.
+    They are those that the model role published, or would have published, but for ``previous_seq``
+    and ``skipped``: it is bit for bit the same model.
 
     Parameters
     ----------
@@ -129,18 +156,25 @@ def replayed_reasons(
     partition, seq
         The observation: its partition and offset in the model role's input.
     messages
-        That partition from its beginning on, at least until the observation.
+        That partition at least until the observation, from ``start`` or the beginning on.
+    start
+        A checkpoint of the model role at or below ``first_needed``.
     """
-    own = config.of_stream(partition)
-    asked = own.reasons.model_copy(update={"enabled": True})
-    model = LocalModel(own.model_copy(update={"reasons": asked}), partition)
-    model.stage.ask_reasons(seq)
+    own, needed = config.of_stream(partition), first_needed(config, partition, seq)
+    model = LocalModel(own, partition, start)
     for message in messages:
         model.stage.every = SELDOM
+        if own.reasons.enabled or message.offset >= needed:
+            model.stage.ask_reasons(own, seq)
         records = [*model.take(message)]
         if message.offset >= seq:
             about = [r for r in records if isinstance(r, Reasons | Prediction) and r.seq == seq]
-            found = [each for each in about if isinstance(each, Reasons)]
+            # they have no place among the published ones
+            found = [
+                replace(each, previous_seq=None, skipped=0)
+                for each in about
+                if isinstance(each, Reasons)
+            ]
             first = next((each for each in about if isinstance(each, Prediction)), None)
             return Replayed(found, first)
     return Replayed([], None)

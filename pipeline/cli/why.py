@@ -1,5 +1,6 @@
 """The command that tells why the model gave an output."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,10 @@ from rich.progress import MofNCompleteColumn
 from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.checkpoints.checkpoint import Slot
+from fluxplain.kafka.checkpoints.configured import open_store
+from fluxplain.kafka.checkpoints.nearest import Nearest, nearest
+from fluxplain.kafka.client import BrokerError, cluster
 from fluxplain.kafka.topics.partition_log import PartitionLog
 from fluxplain.monitor.terminal.reasons_story import render_reasons, sentence
 from fluxplain.results.reasons_lookup import Found, Wanted, find_reasons
@@ -36,8 +41,9 @@ def why(  # noqa: PLR0917  options of a command
     """Tell why the model gave its output on an observation.
 
     It shows what each feature added to the output, by the model of that moment. If no reasons were
-    published (see `[reasons]` in the settings), the model is rebuilt from the beginning of the log
-    up to the observation. What it predicts then is compared with the published prediction.
+    published (see `[reasons]` in the settings), the model is rebuilt from the nearest checkpoint or
+    from the beginning of the log, up to the observation. What it predicts then is compared with the
+    published prediction. Run this where a worker would run, so that it finds the checkpoints.
     """
     if (id_ is None) == (seq is None):
         raise ConfigError("name one observation: its ID, or its seq with --seq")
@@ -85,21 +91,24 @@ def _replayed(settings: Config, found: Found, wanted: Wanted) -> tuple[list[Reas
         raise ConfigError(f"there is no prediction with {wanted}")
     from fluxplain.local import replayed_reasons  # noqa: PLC0415  loads much of River
 
-    stream, seq = prediction.stream, prediction.seq
-    partition = cli.partition_of(settings, stream)
+    seq, partition = prediction.seq, cli.partition_of(settings, prediction.stream)
+    checkpoint, refusals = _nearest(settings, partition, prediction)
+    begin = 0 if checkpoint is None else checkpoint.next_offset
     with (
         until_interrupted(),
-        PartitionLog(settings, settings.source, partition) as messages,
+        PartitionLog(settings, settings.source, partition, begin) as messages,
         cli.progress_bar(MofNCompleteColumn()) as progress,
     ):
-        if messages.first > 0:
-            raise ConfigError(
-                f"{stream} begins at seq {messages.first:,}: what came before was deleted "
-                "(topics.retention_hours), so the model of that moment cannot be rebuilt"
-            )
-        shown = progress.track(messages, total=seq + 1, description="rebuilding the model")
-        again = replayed_reasons(settings, partition, seq, shown)
+        _check_reach(prediction, begin, messages.first, refusals)
+        total, doing = seq + 1 - begin, "rebuilding the model"
+        shown = progress.track(messages, total=total, description=doing)
+        again = replayed_reasons(settings, partition, seq, shown, checkpoint)
     rebuilt = f"The model was rebuilt from the log's first {seq:,} records"
+    if checkpoint is not None:
+        rebuilt = (
+            f"The model was rebuilt from the checkpoint at seq {begin:,} and the {seq - begin:,} "
+            "records after it"
+        )
     if again.prediction is not None and _said(again.prediction) == _said(prediction):
         return again.reasons, f"{rebuilt}, and predicts the same as then."
     cli.warn(
@@ -107,6 +116,40 @@ def _replayed(settings: Config, found: Found, wanted: Wanted) -> tuple[list[Reas
         "no longer those of that time. These are the reasons of the rebuilt model."
     )
     return again.reasons, f"{rebuilt}."
+
+
+def _nearest(settings: Config, partition: int, prediction: Prediction) -> Nearest:
+    """Return the checkpoint to start from, if any; warn if a nearer one cannot be used."""
+    from fluxplain.local import first_needed  # noqa: PLC0415  as above
+
+    replica = settings.replicas("model")[0]
+    slot = Slot.of(replica, settings.topic(settings.source), partition)
+    needed = first_needed(settings, partition, prediction.seq)
+    try:
+        store = open_store(settings, cluster(settings))
+        found = nearest(store, slot, needed, prediction.incarnation)
+    except BrokerError as error:
+        found = Nearest(None, [f"the checkpoints cannot be read: {error}"])
+    for refusal in found.refusals[:1]:
+        cli.warn(refusal)
+    return found
+
+
+def _check_reach(
+    prediction: Prediction, begin: int, earliest: int, refusals: Sequence[str]
+) -> None:
+    """Raise ``ConfigError`` unless the log holds what a replay from an offset needs."""
+    if earliest <= begin:
+        return
+    seq, stream = prediction.seq, prediction.stream
+    gone = f"{stream} begins at seq {earliest:,}: what came before was deleted"
+    if seq < earliest:
+        raise ConfigError(f"{gone}, also the observation itself (topics.retention_hours)")
+    last = f"the last usable checkpoint before seq {seq:,} is at seq {begin:,}"
+    if begin == 0:
+        last = f"no usable checkpoint is between it and seq {seq:,}"
+    reasons = "; ".join([f"{gone} (topics.retention_hours), and {last}", *refusals[:1]])
+    raise ConfigError(f"the model of that moment cannot be rebuilt: {reasons}")
 
 
 def _said(prediction: Prediction) -> tuple[object, ...]:

@@ -30,6 +30,9 @@ class CheckpointSettings(Secrets):
     """
     interval_s: Annotated[float, Field(ge=0.05, le=3600.0)] = 5.0
     """Seconds between two checkpoints."""
+    history: Annotated[int, Field(ge=0, le=1000)] = 8
+    """Older checkpoints of each model that the store `"directory"` keeps for `fluxplain why`, at
+    about even distances in the log; each takes as much disk space as the model. `0` keeps none."""
 
     @model_validator(mode="after")
     def _has_a_key(self) -> Self:

@@ -144,10 +144,13 @@ class ModelStage:
     def every(self, k: int) -> None:
         self._turns.every = k
 
-    def ask_reasons(self, seq: int) -> None:
-        """Give the reasons for the output on this observation, and on no other."""
+    def ask_reasons(self, config: Config, seq: int) -> None:
+        """Give the reasons for the output on this observation, and on no other.
+
+        Where the settings give none, it is compared with observations from here on.
+        """
         if self._reasons is None:
-            raise RuntimeError("the settings give no reasons")
+            self._reasons = StreamReasons(config, self.stream)
         self._reasons.asked_seq = seq
 
     def decode(self, message: Message) -> Decoded:

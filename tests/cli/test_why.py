@@ -1,6 +1,6 @@
 """``why``: published reasons, from files and from topics, reasons by a replay, and mistakes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +8,17 @@ import orjson
 import pytest
 
 from fluxplain.config import Config, load_config
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot
+from fluxplain.kafka.checkpoints.configured import open_store
+from fluxplain.kafka.client import TopicPartition, cluster
 from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import create_topics
+from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.results.published import LocalFiles
 from fluxplain.schemas import Prediction, Reasons, Record
+from fluxplain.stages import ModelStage
 from tests.cli.commands import one_line, refusal
 from tests.cli.commands import run_here as run
 from tests.kit import support as kit
@@ -135,6 +141,74 @@ def test_reasons_of_topics_are_read_or_replayed(
     assert Reasons.decode(by_seq.encode()).id == f"loan-{unexplained}"
     assert "reasons.warm_up" in refusal("why", "loan-3"), "too early"
     assert "no prediction with seq 999" in refusal("why", "--seq", 999)
+
+
+def save_models(*offsets: int, life: Life = FIRST) -> None:
+    """Write checkpoints of the model role, as a worker would here."""
+    config = load_config(Path("fluxplain.toml"))
+    store, stream = open_store(config, cluster(config)), f"{config.topic('features')}-0"
+    messages = kit.messages_of(VALUES)
+    for offset in offsets:
+        stage = ModelStage(config, stream)
+        kit.run(stage, messages[:offset])
+        store.save(Slot("model", config.topic("features"), 0), Checkpoint(offset, stage, life))
+
+
+@pytest.fixture
+def log_begins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let logs begin at an offset: the embedded broker cannot delete records."""
+    extent = TopicReader.extent
+
+    def begin_at(first: int) -> None:
+        def later(reader: TopicReader) -> dict[TopicPartition, range]:
+            return {
+                tp: range(first, log.stop) if tp.topic.endswith("features") else log
+                for tp, log in extent(reader).items()
+            }
+
+        monkeypatch.setattr(TopicReader, "extent", later)
+
+    return begin_at
+
+
+@pytest.mark.slow
+def test_a_replay_begins_at_the_nearest_checkpoint_also_without_the_logs_beginning(
+    topics: RecordProducer,
+    published: list[Reasons],
+    unexplained: int,
+    log_begins: Callable[[int], None],
+) -> None:
+    assert topics
+    explained = {each.seq for each in published}
+    asked = "why", f"loan-{unexplained}"
+    expected = run(*asked, "--json").stdout
+    save_models(20, 40, 60, 80)
+    shown = one_line(run(*asked).stdout)
+    assert f"from the checkpoint at seq 80 and the {unexplained - 80} records after it" in shown
+    assert "predicts the same as then" in shown
+    log_begins(50)
+    assert run(*asked, "--json").stdout == expected
+    reason = refusal("why", "--seq", 40)
+    assert "begins at seq 50" in reason
+    assert "also the observation itself" in reason
+    reason = refusal("why", "--seq", next(s for s in range(50, 60) if s not in explained))
+    assert "the last usable checkpoint before seq 5" in reason
+    assert "is at seq 40" in reason
+
+
+@pytest.mark.slow
+def test_checkpoints_that_cannot_be_used_are_named(
+    topics: RecordProducer, unexplained: int, log_begins: Callable[[int], None]
+) -> None:
+    assert topics
+    save_models(60, life=Life(1, 7))
+    result = run_in(Path(), "why", f"loan-{unexplained}")
+    assert "its incarnation is '7'" in one_line(result.stderr)
+    assert f"the log's first {unexplained} records" in one_line(result.stdout)
+    log_begins(50)
+    reason = refusal("why", f"loan-{unexplained}")
+    assert "no usable checkpoint" in reason
+    assert "its incarnation is '7'" in reason
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """Reasons for single outputs: which observations get them, by which model, at what price."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 import pytest
 from pydantic import ValidationError
@@ -9,9 +10,10 @@ from pydantic import ValidationError
 from fluxplain.config import Config
 from fluxplain.config.messages import explain_errors
 from fluxplain.config.replica import Replica
-from fluxplain.local import replayed_reasons
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint
+from fluxplain.local import first_needed, replayed_reasons
 from fluxplain.schemas import DeadLetter, Prediction, Reasons, Record
-from fluxplain.stages import ModelStage
+from fluxplain.stages import Message, ModelStage
 from tests.kit import support as kit
 from tests.kit.stages import contents, local, metered, modelled
 
@@ -209,12 +211,47 @@ def test_replayed_reasons_are_those_that_were_published(labels: str) -> None:
     )
 
 
+def replayed_from(config: Config, messages: Sequence[Message], seq: int, at: int) -> list[Reasons]:
+    """Return the reasons by a replay from a checkpoint at an offset."""
+    stage = ModelStage(config, kit.STREAM)
+    kit.run(stage, messages[:at])
+    start = Checkpoint(at, kit.pickled(stage))
+    return replayed_reasons(config, 0, seq, messages[at:], start).reasons
+
+
+@pytest.mark.parametrize("at", [1, 30, 75, 110, "seq"])
+def test_a_replay_from_any_checkpoint_gives_the_same(at: int | Literal["seq"]) -> None:
+    config = config_of(classes=True, labels="all", share=0.5)
+    early = [
+        {"x": x, "y": y} if i % 3 else {"x": x, "id": i}
+        for i, (x, y) in enumerate(kit.agrawal_with_drift(120, at=60))
+    ]
+    late = [{"id": i, "y": i % 2} for i in range(0, 120, 3)]
+    # labels come 20 observations later, some after the checkpoint
+    values = [*early[:20], *chain.from_iterable(zip(early[20:60], late, strict=True)), *early[60:]]
+    messages = kit.messages_of(values)
+    published = kit.of_kind(kit.run(ModelStage(config, kit.STREAM), messages), Reasons)
+    seq = published[-1].seq
+    again = replayed_from(config, messages, seq, seq if at == "seq" else at)
+    assert said(again) == said([each for each in published if each.seq == seq])
+
+
 def test_an_observation_without_reasons_gets_them_by_a_replay_without_any_settings() -> None:
     messages = kit.observations(kit.agrawal(150))
     [reasons] = replayed_reasons(kit.make_config(), 0, 140, messages).reasons
     assert (reasons.seq, len(reasons.names)) == (140, 9)
     assert replayed_reasons(kit.make_config(), 0, 20, messages).reasons == [], "too few are stored"
     assert replayed_reasons(kit.make_config(), 0, 999, messages).prediction is None
+
+
+def test_without_reasons_in_the_settings_the_begin_of_the_replay_changes_nothing() -> None:
+    config = kit.linear_config(reasons={"reservoir_size": 10})
+    messages = kit.messages_of(kit.linear_records(400))
+    assert first_needed(config, 0, 390) == 190
+    expected = replayed_reasons(config, 0, 390, messages).reasons
+    assert len(expected) == 1
+    for at in (1, 100, 190):
+        assert replayed_from(config, messages, 390, at) == expected
 
 
 @pytest.mark.parametrize(

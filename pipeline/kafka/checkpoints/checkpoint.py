@@ -7,9 +7,9 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NoReturn, Protocol, Self
+from typing import NamedTuple, NoReturn, Protocol, Self
 
 from fluxplain.config.replica import Replica, Role
 from fluxplain.kafka.client import TopicPartition
@@ -67,6 +67,11 @@ class Slot:
         return TopicPartition(self.topic, self.partition)
 
     @property
+    def is_replayed(self) -> bool:
+        """Whether replays start from its checkpoints: the model's, or those of its first shard."""
+        return self.role == "model" and (not self.shard or self.shard.startswith("-0of"))
+
+    @property
     def owner(self) -> str:
         """Name of the role, with its shard if there are several."""
         return self.role + self.shard
@@ -98,6 +103,17 @@ class Checkpoint:
         """
         stage, life, fence = pickle.loads(state)  # noqa: S301
         return cls(next_offset, stage, life, fence, epoch)
+
+
+class Candidate(NamedTuple):
+    """A stored checkpoint: its name for messages, and its offset if known before it is opened.
+
+    ``open`` raises DamagedError or RefusedError.
+    """
+
+    name: str
+    open: Callable[[], Checkpoint]
+    next_offset: int | None = None
 
 
 class Snapshot:
@@ -192,6 +208,9 @@ class CheckpointStore(Protocol):
         ``CheckpointError`` if intact checkpoints exist, but all belong to another configuration,
         cluster, log or version, or lack a valid signature.
         """
+
+    def candidates(self, slot: Slot) -> Iterable[Candidate]:
+        """Yield the slot's checkpoints, newest first, also those kept for replays."""
 
     def remove(self, slot: Slot) -> bool:
         """Remove all checkpoints of the slot, damaged ones too; return whether there were any.

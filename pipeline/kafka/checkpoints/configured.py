@@ -7,6 +7,7 @@ from confluent_kafka.admin import ClusterMetadata
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
 from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
+from fluxplain.kafka.checkpoints.checkpoint_history import History
 from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
 from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore
@@ -39,7 +40,8 @@ def open_store(
     envelope = Envelope(identity, config.checkpoint.signing_key())
     if config.checkpoint.store == "topic":
         return TopicCheckpointStore(config, envelope)
-    return DirectoryCheckpointStore(config.checkpoint.directory, envelope)
+    history = History(config.checkpoint.history, config.topics.retention_hours)
+    return DirectoryCheckpointStore(config.checkpoint.directory, envelope, history)
 
 
 def identity_of(config: Config, metadata: ClusterMetadata, registered: int = 1) -> Identity:

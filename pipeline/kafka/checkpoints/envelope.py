@@ -10,13 +10,14 @@ import json
 import logging
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
 from fluxplain import __version__
 from fluxplain.kafka.checkpoints.checkpoint import (
+    Candidate,
     Checkpoint,
     CheckpointError,
     Slot,
@@ -33,9 +34,6 @@ MAGIC = f"{FORMAT}14"
 
 MOST_KEYS = 6
 """Largest number of settings named in an error."""
-
-Opener = Callable[[], Checkpoint]
-"""Opens one checkpoint; raises DamagedError or RefusedError."""
 
 
 class DamagedError(Exception):
@@ -223,16 +221,14 @@ def _version(package: str) -> str:
         return "none"
 
 
-def newest_usable(
-    slot: Slot, candidates: Iterable[tuple[str, Opener]], begin: Begin
-) -> Checkpoint | None:
+def newest_usable(slot: Slot, candidates: Iterable[Candidate], begin: Begin) -> Checkpoint | None:
     """Return the first allowed checkpoint that can be opened; None if there is none.
 
-    Candidates are (display name, function that opens it), newest first. Raises ``CheckpointError``
-    if none can be opened and at least one was refused: a person must decide to start without it.
+    Candidates come newest first. Raises ``CheckpointError`` if none can be opened and at least one
+    was refused: a person must decide to start without it.
     """
     refusal: str | None = None
-    for name, open_it in candidates:
+    for name, open_it, _ in candidates:
         try:
             checkpoint = open_it()
             if begin.allows(epoch=checkpoint.epoch, next_offset=checkpoint.next_offset):

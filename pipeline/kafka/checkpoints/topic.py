@@ -10,8 +10,8 @@ from confluent_kafka import KafkaException
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
-from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot, Snapshot
-from fluxplain.kafka.checkpoints.envelope import Envelope, Opener, newest_usable
+from fluxplain.kafka.checkpoints.checkpoint import Candidate, Checkpoint, Slot, Snapshot
+from fluxplain.kafka.checkpoints.envelope import Envelope, newest_usable
 from fluxplain.kafka.checkpoints.records import (
     GENERATIONS,
     LogRecord,
@@ -70,7 +70,15 @@ class TopicCheckpointStore:
 
     def load(self, slot: Slot, begin: Begin = ANY) -> Checkpoint | None:
         """Return the newest usable checkpoint, reading only the slot's own partition."""
-        return newest_usable(slot, self._candidates(slot), begin)
+        return newest_usable(slot, self.candidates(slot), begin)
+
+    def candidates(self, slot: Slot) -> Iterator[Candidate]:
+        """Yield the slot's checkpoints, newest first; only the newest three are kept."""
+        partition = partition_of(slot, self._partitions)
+        windows = _windows(self._config, self._topic, partition)
+        for found in newest_first(windows, slot, self._envelope):
+            self._generations[slot] = found.generation
+            yield Candidate(f"{self._topic}-{partition}@{found.offset}", found.open)
 
     def remove(self, slot: Slot) -> bool:
         """Remove all checkpoints of the slot."""
@@ -80,13 +88,6 @@ class TopicCheckpointStore:
             self._producer.send(self._topic, None, key, partition)
         self._producer.flush()
         return bool(keys)
-
-    def _candidates(self, slot: Slot) -> Iterator[tuple[str, Opener]]:
-        partition = partition_of(slot, self._partitions)
-        windows = _windows(self._config, self._topic, partition)
-        for found in newest_first(windows, slot, self._envelope):
-            self._generations[slot] = found.generation
-            yield f"{self._topic}-{partition}@{found.offset}", found.open
 
 
 def partition_of(slot: Slot, partitions: int) -> int:

@@ -22,6 +22,11 @@ class Life:
     settings: int = 1
     cold_start: int | None = None
 
+    @property
+    def incarnation(self) -> str:
+        """The incarnation of the model's records in this life."""
+        return str(self.cold_start or self.settings)
+
     def of(self, record: Record, role: Role) -> Record:
         """Return a stage's record with the incarnation of this life.
 
@@ -32,7 +37,7 @@ class Life:
         if incarnation is None:
             return record
         if role in {"join", "model"}:
-            incarnation = str(self.cold_start or self.settings)
+            incarnation = self.incarnation
         elif self.cold_start is not None:
             incarnation = f"{incarnation}/{self.cold_start}"
         if incarnation == record.incarnation:  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Reads a partition from its beginning, as the messages of a stage."""
+"""Reads a partition, as the messages of a stage."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,13 +14,14 @@ from fluxplain.stages import Message
 class PartitionLog(ExitStack):
     """The messages that a partition holds now, in order, until closed.
 
-    ``first`` is the offset of the oldest one. Raises ``BrokerError`` as :class:`TopicReader`.
+    They begin at the offset ``start``, or with the oldest one, whose offset is ``first``. Raises
+    ``BrokerError`` as :class:`TopicReader`.
     """
 
-    def __init__(self, config: Config, topic: str, partition: int) -> None:
+    def __init__(self, config: Config, topic: str, partition: int, start: int = 0) -> None:
         super().__init__()
         self._is_own = topic == "observations"
-        starts = {partition: confluent_kafka.OFFSET_BEGINNING}
+        starts = {partition: start or confluent_kafka.OFFSET_BEGINNING}
         reader = TopicReader(config, [topic], from_beginning=True, starts=starts)
         self._reader = self.enter_context(reader)
         self._extent = reader.extent()

@@ -1,0 +1,93 @@
+"""Older checkpoints of the model role, from which a replay can start."""
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+HISTORY = ".history"
+"""End of the names of files that only replays start from."""
+
+NAME = "-".join(["[0-9]" * 20] * 2)
+"""Pattern of the names: epoch and next offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Keeps ``keep`` of the files that a store would remove, at about even distances.
+
+    So the longest replay is short: of n messages, at most 2 n ÷ (``keep`` + 1). And where the log's
+    beginning was deleted, few observations come before the first file that is still of use. With
+    ages that double, these would be up to half of the log.
+
+    Files older than ``hours`` are removed, but for the newest of them: what came after it has just
+    been deleted from the log, or will be.
+    """
+
+    keep: int = 0
+    hours: float = float("inf")
+
+    def update(self, folder: Path, retired: Iterable[Path], newest: Path) -> None:
+        """Take files that the store needs no more, and remove all but the best.
+
+        Each step is one rename or removal, and each update begins with the files that are there: so
+        a kill in between does no harm. Files of an owner after ``newest`` stay.
+        """
+        for path in retired:
+            with suppress(FileNotFoundError):  # a former owner's worker may remove it, too
+                path.rename(path.with_suffix(HISTORY))
+        files = [path for path in files_of(folder, HISTORY) if _epoch(path) <= _epoch(newest)]
+        kept = self._kept(files, newest)
+        for path in files:
+            if path not in kept:
+                path.unlink(missing_ok=True)
+
+    def _kept(self, files: Sequence[Path], newest: Path) -> set[Path]:
+        begin = time.time() - self.hours * 3600.0
+        in_line, after = [newest], next_offset(newest)
+        for path in files:
+            # others are of a state that was given up, and begun again at a lower offset
+            if (offset := next_offset(path)) < after and _written_at(in_line[-1]) > begin:
+                in_line.append(path)
+                after = offset
+        ascending = in_line[:0:-1]
+        offsets = [next_offset(path) for path in ascending]
+        return {ascending[i] for i in spaced(offsets, next_offset(newest), self.keep)}
+
+
+def files_of(folder: Path, *endings: str) -> list[Path]:
+    """Return the files with these endings, newest owner and newest offset first."""
+    files = [path for ending in endings for path in folder.glob(f"{NAME}{ending}")]
+    return sorted(files, reverse=True)
+
+
+def next_offset(path: Path) -> int:
+    """Return the offset in a file's name."""
+    return int(path.stem.rpartition("-")[2])
+
+
+def spaced(offsets: Sequence[int], end: int, keep: int) -> list[int]:
+    """Return which of ascending offsets to keep, so that no gap from 0 to ``end`` is large.
+
+    Examples
+    --------
+    >>> spaced([10, 20, 25, 30, 40], 50, keep=4)
+    [0, 1, 3, 4]
+    """
+    chosen = list(range(len(offsets)))
+    while len(chosen) > keep:
+        bounds = [0, *(offsets[i] for i in chosen), end]
+        gaps = [after - before for before, after in zip(bounds, bounds[2:], strict=False)]
+        del chosen[gaps.index(min(gaps))]
+    return chosen
+
+
+def _epoch(path: Path) -> str:
+    return path.name.partition("-")[0]
+
+
+def _written_at(path: Path) -> float:
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0.0
