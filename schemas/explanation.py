@@ -66,7 +66,7 @@ class Explanation(Record):
         Number of observations in the estimate.
     value
         iPFI, iSAGE: importance in units of the loss. iPDP: importance of the curve in units of
-        the output.
+        the output. iSHAP: mean size of the contributions in units of the output.
     std_error
         Standard error of the value, also for observations that depend on each other: twice of it
         covers the expectation in about 95 % of cases. None while too little is known, for iSAGE
@@ -74,9 +74,16 @@ class Explanation(Record):
         feature's recent range keeps moving by about its own width.
     seqs, increments
         The observations since the previous explanation and the contribution of each: loss
-        difference (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They
-        are the same for every alpha. Both are empty if nothing could be computed for 1,000
-        observations and for at least ``explain.emit_every``.
+        difference (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP), size
+        of its contribution to the output (iSHAP). They are the same for every alpha. Both are empty
+        if nothing could be computed for 1,000 observations and for at least ``explain.emit_every``.
+    signed
+        iSHAP: the mean of the contributions with their signs, where ``value`` is that of their
+        sizes, smoothed alike. It is positive if the feature raised the output on average, and with
+        classes if it moved probability to the later ones: with two classes to the second one. While
+        the inputs keep their distribution its expectation is 0; so it shows where recent inputs
+        push the output compared with those just before, not the direction of the effect. None for
+        other methods.
     trends
         iPDP of one feature: the trend of the ICE curve of each of the observations ``seqs``, in
         units of the output. It is positive if the output rises along the grid, or along the
@@ -142,6 +149,7 @@ class Explanation(Record):
     std_error: float | None
     seqs: list[int]
     increments: list[float]
+    signed: float | None = None
     trends: list[float] | None = None
     values: list[Value | None] | None = None
     ids: list[Id | None] | None = None

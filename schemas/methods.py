@@ -28,6 +28,8 @@ class MethodInfo(NamedTuple):
     is_curve
         Whether its answers are curves, of features and pairs; else they become one increment of
         each feature and group.
+    is_signed
+        Whether its increments are sizes of numbers with a sign, whose mean is published, too.
     averages
         Whether each of its outputs is a mean over all inner samples.
     caution
@@ -42,6 +44,7 @@ class MethodInfo(NamedTuple):
     settings: str
     needs_label: bool = True
     is_curve: bool = False
+    is_signed: bool = False
     averages: bool = False
     caution: float = 1.0
 
@@ -81,6 +84,7 @@ METHODS: dict[Method, MethodInfo] = {
         "fluxplain.explain.shap:SHAP",
         "fluxplain.config.explain_settings:SHAPSettings",
         needs_label=False,
+        is_signed=True,
     ),
 }
 

@@ -94,6 +94,15 @@ class SHAP(Replacement):
         """Return the size of the Shapley values: what the increments are."""
         return sizes(np.ascontiguousarray(blocks), 1.0 if labels == (None,) else 0.5)
 
+    @staticmethod
+    def signed(blocks: Floats) -> Floats:
+        """Return each Shapley value with its sign; its absolute value is at most the size.
+
+        With classes it is that of the mean number of the class, from 0 for the first one to 1 for
+        the last one: with two classes of the probability of the second one.
+        """
+        return signs(np.ascontiguousarray(blocks))
+
 
 @compiled
 def sizes(blocks: Floats, share: float) -> Floats:
@@ -103,4 +112,14 @@ def sizes(blocks: Floats, share: float) -> Floats:
         for c in range(blocks.shape[2]):
             found[player] += abs(blocks[player, 0, c])
         found[player] *= share
+    return found
+
+
+@compiled
+def signs(blocks: Floats) -> Floats:
+    """Return the Shapley value of each player's mean class number; without classes, its value."""
+    found, last = np.zeros(len(blocks)), blocks.shape[2] - 1
+    for player in range(len(blocks)):
+        for c in range(last + 1):
+            found[player] += blocks[player, 0, c] * (c / last if last else 1.0)
     return found

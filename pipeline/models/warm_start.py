@@ -8,7 +8,7 @@ from typing import Any
 
 from fluxplain import __version__
 
-FORMAT = "fluxplain-explanations-3"
+FORMAT = "fluxplain-explanations-4"
 
 Part = str
 """Name of a part of the file: a role unpickles only the one that it needs."""

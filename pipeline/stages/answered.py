@@ -18,7 +18,7 @@ from fluxplain.schemas.evaluation import Evaluation, Row
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
 from fluxplain.schemas.record import describe
-from fluxplain.stages.method_code import increments_of
+from fluxplain.stages.method_code import increments_of, signed_of
 
 UNLIKE = "its outputs are not all alike: numbers, or one probability for each class"
 
@@ -27,9 +27,13 @@ Errors = dict[int, Exception]
 
 
 class Reading(NamedTuple):
-    """The increments, or ICE curves, of one feature by method and index in a run; and errors."""
+    """The increments, or ICE curves, of one feature by method and index in a run; and errors.
+
+    ``signed`` are the numbers whose sizes are increments.
+    """
 
     found: dict[Method, Mapping[int, float | Curve]]
+    signed: dict[Method, Mapping[int, float]]
     errors: Errors
 
 
@@ -175,6 +179,16 @@ def _together(answered: Answered, method: Method, indices: list[int], loss: Loss
     ys = [cast(Target, run.y[i]) for i in indices]  # None only for a method that needs none
     made: list[float] = increments(loss, ys, answered.labels, predictions, blocks).tolist()
     return made
+
+
+def signed_in(answered: Answered, method: Method, indices: list[int]) -> dict[int, float]:
+    """Return the numbers whose sizes are the increments of observations, by index in the run."""
+    found: dict[int, float] = {}
+    for _, group in groupby(indices, answered.sizes(method).__getitem__):
+        together = list(group)
+        numbers = signed_of(method)(answered.blocks(method, together))
+        found |= zip(together, numbers.tolist(), strict=True)
+    return found
 
 
 def axis_of(points: list[Value], *, categorical: bool) -> Axis:

@@ -24,7 +24,14 @@ from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import FIRST_INCARNATION, Label
-from fluxplain.stages.answered import Answered, Errors, Reading, axis_of, increments_in
+from fluxplain.stages.answered import (
+    Answered,
+    Errors,
+    Reading,
+    axis_of,
+    increments_in,
+    signed_in,
+)
 from fluxplain.stages.chain import Chain, Gap
 from fluxplain.stages.limits import NUMBER_BYTES, text_bytes
 from fluxplain.stages.pair_points import split
@@ -112,7 +119,8 @@ class FeatureState:
                 self.ice = IceCurves(self._kept) if self._kept else None
 
     def _new_means(self, method: Method) -> ExponentialMeans:
-        return ExponentialMeans(1, self._alphas, reach=self._reaches[method])
+        count = 2 if METHODS[method].is_signed else 1
+        return ExponentialMeans(count, self._alphas, reach=self._reaches[method])
 
     def restart(self, methods: Sequence[Method]) -> None:
         """Begin another stream with the estimates so far; new methods begin from scratch."""
@@ -142,7 +150,7 @@ class FeatureState:
 
         ``room`` is how many bytes the curve, with all classes seen so far, may take in a message.
         """
-        reading, answered = Reading({}, {}), Answered(run)
+        reading, answered = Reading({}, {}, {}), Answered(run)
         for method in run.outputs:
             if method in self.means:
                 needs_label = METHODS[method].needs_label
@@ -153,6 +161,8 @@ class FeatureState:
                 ]
                 found = increments_in(answered, method, indices, loss, reading.errors)
                 reading.found[method] = found
+                if METHODS[method].is_signed:
+                    reading.signed[method] = signed_in(answered, method, [*found])
         for method in run.points.keys() & (self.pending.keys() - self.means.keys()):
             reading.found[method] = self._curves(answered, method, first, room, reading.errors)
         return reading
@@ -258,7 +268,9 @@ class FeatureState:
         methods = [method for method, found in reading.found.items() if i in found]
         for method in methods:
             pending = self.pending[method]
-            pending.queued.append(reading.found[method][i])
+            found = reading.found[method][i]
+            signed = reading.signed.get(method)
+            pending.queued.append(found if signed is None else (found, signed[i]))
             pending.seqs.append(run.seqs[i])
             pending.values.append(run.values[i] if run.values else None)
             pending.ids.append(run.ids[i] if run.ids else None)
@@ -276,8 +288,9 @@ class FeatureState:
             return
         pending.queued = []
         if method in self.means:
-            self.means[method].update(np.array(queued)[:, None])
-            pending.increments += queued
+            increments = np.array(queued).reshape(len(queued), -1)
+            self.means[method].update(increments)
+            pending.increments += increments[:, 0].tolist()
             return
         moved = [effects.take_run(self._name, queued) for effects in self.effects]
         for increment, trend in moved[0]:
@@ -297,7 +310,9 @@ class FeatureState:
         if method in self.means:
             means = self.means[method]
             value, error = means.values.item(place, 0), means.std_error(place, 0)
-            return {"updates": means.n, "value": value, "std_error": _known(error)}
+            signed = means.values.item(place, 1) if METHODS[method].is_signed else None
+            known = {"updates": means.n, "value": value, "std_error": _known(error)}
+            return {**known, "signed": signed}
         n, value, std_error, axes, effect, errors = self.effects[place].smoothed(self._name)
         by_class = effect if isinstance(effect, dict) else None
         return {

@@ -43,6 +43,11 @@ def increments_of(method: Method) -> Increments:
     return cast(Increments, _code(method).increments)
 
 
+def signed_of(method: Method) -> Callable[[Floats], Floats]:
+    """Return the function that gives the numbers with signs of which the increments are sizes."""
+    return cast(Callable[[Floats], Floats], _code(method).signed)
+
+
 @cache
 def _code(method: Method) -> Any:
     """Return the class of a method; imported when it is first needed."""

@@ -78,6 +78,20 @@ def test_some_players_get_the_increments_that_they_get_among_all() -> None:
     assert whole[:, 1:].tolist() == part.tolist()
 
 
+def blocks_of(*rows: list[float]) -> Floats:
+    """Return Shapley values, a row of outputs for each player."""
+    return np.array(rows)[:, None, :]
+
+
+def test_the_sign_is_that_of_the_number_or_of_the_move_to_later_classes() -> None:
+    assert SHAP.signed(blocks_of([2.5], [-1.0])).tolist() == [2.5, -1.0]
+    assert SHAP.signed(blocks_of([-0.2, 0.2], [0.1, -0.1])).tolist() == [0.2, -0.1]
+    of_three = blocks_of([-0.4, 0.4, 0.0], [-0.4, 0.0, 0.4], [0.2, -0.4, 0.2])
+    assert SHAP.signed(of_three) == pytest.approx([0.2, 0.4, 0.0], abs=1e-12)
+    sizes = SHAP.moves(("a", "b", "c"), np.zeros((1, 3)), of_three)
+    assert (np.abs(SHAP.signed(of_three)) <= sizes).all()
+
+
 def test_two_classes_count_once() -> None:
     def both(x: Row) -> Any:
         p = 0.5 + 0.4 * np.tanh(x["a"])

@@ -22,9 +22,10 @@ def line(record: Record) -> str:
             reasons = ", ".join(f"{name} {contribution:+.3g}" for name, contribution in pairs)
             return f"{record.stream} seq {record.seq}  output{of}={record.output:.4g}: {reasons}"
         case Explanation():
+            signed = "" if record.signed is None else f", signed {record.signed:+.2g}"
             return (
                 f"{record.stream} seq {record.seq}  {record.method} {record.feature} = "
-                f"{record.value:.4g}{_error(record.std_error)} (alpha {record.alpha:g})"
+                f"{record.value:.4g}{_error(record.std_error)}{signed} (alpha {record.alpha:g})"
             )
         case Change():
             return f"{record.stream} seq {record.seq}  {record.kind}: {record.detail}"
