@@ -77,6 +77,14 @@ class Region(Typed):
     share: float
 
 
+@dataclass(frozen=True, slots=True)
+class Period(Typed):
+    """A part of a stream: the offsets of its first and last observation."""
+
+    begin: int
+    end: int
+
+
 CauseKind = Literal["data", "model", "both", "unclear"]
 
 
@@ -247,6 +255,10 @@ class Change(Record):
     cause
         Why the explanation changed, in the second record; None for the trend, if too little is
         known, and without ``drift.causes``.
+    returns_to
+        An earlier period in which the features had the same shares of all importance by this
+        method as they have since the change, in the second record: the newest observations of the
+        period, up to the change that ended it. None if there is none, or if too little is known.
     incident
         Identifier that a stream's changes within ``drift.incident_window`` observations share,
         whatever their feature, group, pair and method: the stream, ``@`` and the seq of the
@@ -299,6 +311,7 @@ class Change(Record):
     evidence: list[Evidence] | None = None
     region: Region | None = None
     cause: Cause | None = None
+    returns_to: Period | None = None
     incident: str | None = None
     model_version: str | None = None
     incarnation: Incarnation = FIRST_INCARNATION

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from fluxplain.schemas.change import Cause, Condition, Evidence, Region
+from fluxplain.schemas.change import Cause, Condition, Evidence, Period, Region
 from fluxplain.schemas.record import Value
 
 OPERATORS = {"<=": "≤", ">": ">", "==": "=", "!=": "≠"}
@@ -48,6 +48,17 @@ def _of(part: float, other: float) -> str:
     both = part + other
     is_share = 0.0 < abs(both) < math.inf and 0.0 <= part / both <= 1.0
     return f" ({percent(part / both)})" if is_share else ""
+
+
+def like(period: Period) -> str:
+    """Return the period to which a stream has returned.
+
+    Examples
+    --------
+    >>> like(Period(12_000, 18_000))
+    'as between seq 12,000 and 18,000'
+    """
+    return f"as between seq {period.begin:,} and {period.end:,}"
 
 
 def percent(share: float) -> str:

@@ -169,6 +169,10 @@ class Recent:
         """Return the features that have values and this method, in a fixed order."""
         return sorted(name for name, of in self._outliers if of == method)
 
+    def names(self, method: Watched | None) -> list[str]:
+        """Return the features, groups and pairs with this method, in a fixed order."""
+        return sorted(name for name, of in self._series if of == method)
+
     def category(self, feature: str, method: Watched | None, code: float) -> Value | None:
         """Return the category with a code of a method; None for a numeric feature."""
         codes = self._codes.get((feature, method or "loss"))

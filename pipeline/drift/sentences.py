@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.change_wording import named, outliers, where, which, why
+from fluxplain.schemas.change_wording import like, named, outliers, where, which, why
 from fluxplain.schemas.wording import STATUS, distinct_texts, moved, plural, subject, written
 
 MOST_NAMED = 2
@@ -65,6 +65,8 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
         text += f"; {why(change.cause)}"
     if change.region is not None:
         text += f"; where {where(change.region)}"
+    if change.returns_to is not None:
+        text += f"; the features have the same shares {like(change.returns_to)}"
     for each in outliers(change.evidence)[:MOST_NAMED]:
         text += f"; {named(each)} had {which(replace(each, increment=None))}"
     return text

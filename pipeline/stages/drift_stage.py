@@ -12,6 +12,7 @@ from fluxplain.drift.evidence import EARLIER
 from fluxplain.drift.follow_up import Outcome
 from fluxplain.drift.incidents import Followed, Incidents
 from fluxplain.drift.recent_observations import Recent
+from fluxplain.drift.regimes import Regimes
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.schemas import (
@@ -107,6 +108,7 @@ class DriftStage(KeyedStage[Explanation]):
     def _finished(self, stream: "_Stream", change: Change) -> Change:
         """Return a change with what is behind it, and its sentence, as far as it fits."""
         change = with_what_is_behind(change, stream.recent, self._drift.follow_up, str(self._seed))
+        change = stream.regimes.compared(change, stream.recent)
         change = replace(change, detail=sentence(change))
         if len(change.encode()) <= MAX_RECORD_BYTES:
             return change
@@ -198,6 +200,8 @@ class _Stream:
         Ranks and groups its changes.
     recent
         Its newest observations.
+    regimes
+        The periods that its changes ended.
     anchored
         Whether points of curves stay where they are.
     incarnations
@@ -212,6 +216,7 @@ class _Stream:
     incidents: Incidents
     recent: Recent
     anchored: bool
+    regimes: Regimes = field(default_factory=Regimes)
     incarnations: dict[str, Incarnation] = field(default_factory=dict)
     states: dict[tuple[str, Method], _State] = field(default_factory=dict)
     curves: dict[str, CurveHistory] = field(default_factory=dict)

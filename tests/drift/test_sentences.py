@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.drift.sentences import sentence
+from fluxplain.schemas.change import Period
 from fluxplain.schemas.wording import compared, in_short
 from tests.kit.records import change, error_change, loss_change
 from tests.kit.support import PROPERTY
@@ -94,3 +95,9 @@ def test_in_short_too() -> None:
         "iPFI of age fell from 0.2104 to 0.2097"
     )
     assert in_short(change("age", 7, before=0.5, after=0.5)) == "iPFI of age stayed at 0.5"
+
+
+def test_the_period_that_comes_back_is_named() -> None:
+    back = replace(change("age", 20_000), returns_to=Period(12_000, 18_000))
+    ending = "; the features have the same shares as between seq 12,000 and 18,000"
+    assert sentence(back).endswith(ending)

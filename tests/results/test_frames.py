@@ -10,7 +10,7 @@ from fluxplain.results.export_file import export
 from fluxplain.results.frames import records_of
 from fluxplain.results.selection import Selection
 from fluxplain.schemas import Change, Explanation, Record
-from fluxplain.schemas.change import Condition, Evidence, Region
+from fluxplain.schemas.change import Condition, Evidence, Period, Region
 from tests.kit import records
 
 
@@ -27,7 +27,7 @@ def test_values_and_ids_keep_their_types(ending: str, tmp_path: Path) -> None:
     evidence = [Evidence(5, id="7", feature="y", value="true"), Evidence(6, id=7, increment=0.5)]
     region = Region(conditions, coverage=0.25, share=0.5)
     change: Change = records.change("x", 9, before=0.1, after=0.3)
-    change = replace(change, evidence=evidence, region=region)
+    change = replace(change, evidence=evidence, region=region, returns_to=Period(0, 7))
     assert read_back(change, tmp_path / f"changes{ending}").encode() == change.encode()
 
     explanation: Explanation = replace(

@@ -13,7 +13,7 @@ from fluxplain.monitor.terminal.sparklines import bar, plain_table, sparkline
 from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
-from fluxplain.schemas.change_wording import named, where, which, why
+from fluxplain.schemas.change_wording import like, named, where, which, why
 from fluxplain.schemas.methods import METHODS, Watched
 from fluxplain.schemas.record import Label, Value
 from fluxplain.schemas.wording import (
@@ -100,6 +100,8 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
         facts.add_row("why", why(change.cause))
     if change.region is not None:
         facts.add_row("where", printable(where(change.region)))
+    if change.returns_to is not None:
+        facts.add_row("shares", f"{like(change.returns_to)}  (of all importance, by feature)")
     for place, each in enumerate(change.evidence or ()):
         label = "" if place else "records"
         facts.add_row(label, printable(f"{named(each)}: {which(each)}"))

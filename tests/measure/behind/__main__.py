@@ -98,7 +98,27 @@ def corrupt(runs: int, methods: Sequence[str]) -> None:
     print(f"corrupt rows: both named by the first change in {n} of {runs} runs", flush=True)
 
 
-PARTS = {"causes": causes, "regions": regions, "corrupt": corrupt}
+def regimes(runs: int, methods: Sequence[str]) -> None:
+    """Print how often an earlier period is named: where concepts return, and where all are new."""
+    for order in ("ABAB", "ABCD"):
+        for name, stream in streams.returning(order).items():
+            found = (changes_of(stream, seed, methods) for seed in range(runs))
+            named = [[each for each in changes if each.returns_to] for changes in found]
+            right = sum(any(map(_is_right, each)) for each in named)
+            said = f"named in {sum(map(bool, named))} of {runs} runs, rightly in {right}"
+            print(f"regimes {order} {name}: {said}", flush=True)
+
+
+def _is_right(change: Change) -> bool:
+    """Return whether the named period is of the concept that begins, in a stream A B A B."""
+    period, began = change.returns_to, change.after_seq or 0
+    if period is None:
+        return False
+    segments = [round(each / streams.SEGMENT) for each in (period.begin, period.end + 1, began)]
+    return segments[1] - segments[0] <= 1 and segments[2] - segments[0] == 2
+
+
+PARTS = {"causes": causes, "regions": regions, "corrupt": corrupt, "regimes": regimes}
 
 
 def main() -> None:

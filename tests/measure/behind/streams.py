@@ -145,3 +145,66 @@ REGIONS: dict[str, Stream] = {
 }  # fmt: skip
 
 CORRUPT = Stream(bad_values, "number", SCALED, "squared_error", NUMBERS)
+
+
+SEGMENT = 3000
+"""Observations between two changes of a stream whose concepts return."""
+
+WEIGHTS = {
+    "A": (1.0, -0.7, 0.4, 0.0),
+    "B": (0.3, -0.7, 1.2, 0.0),
+    "C": (0.3, -0.7, 0.4, 1.0),
+    "D": (1.0, 0.2, 0.4, -0.8),
+}
+SCALES = {
+    "A": (1.0, 1.0, 1.0),
+    "B": (2.0, 1.0, 1.0),
+    "C": (1.0, 2.0, 1.0),
+    "D": (1.5, 1.0, 2.5),
+}
+FUNCTIONS = {"A": 0, "B": 2, "C": 4, "D": 6}
+
+
+def moving(seed: int, order: str) -> Iterator[Row]:
+    """Yield a regression stream whose inputs have a scale in each concept."""
+    rng = random.Random(seed)
+    for concept in order:
+        for _ in range(SEGMENT):
+            scales = (*SCALES[concept], 1.0)
+            scaled = zip(NUMBERS, scales, strict=True)
+            x: dict[str, Value] = {name: scale * rng.gauss(0.0, 1.0) for name, scale in scaled}
+            yield x, Fixed().predict_one(x) + rng.gauss(0.0, 0.3)
+
+
+def weighted(seed: int, order: str) -> Iterator[Row]:
+    """Yield a regression stream whose weights are those of its concepts."""
+    rng = random.Random(seed)
+    for concept in order:
+        for _ in range(SEGMENT):
+            x: dict[str, Value] = {name: rng.gauss(0.0, 1.0) for name in NUMBERS}
+            pairs = zip(WEIGHTS[concept], NUMBERS, strict=True)
+            yield x, sum(w * float(x[name]) for w, name in pairs) + rng.gauss(0.0, 0.3)
+
+
+def ruled(seed: int, order: str) -> Iterator[Row]:
+    """Yield agrawal whose classification function is that of its concepts."""
+    for place, concept in enumerate(order):
+        function = FUNCTIONS[concept]
+        source = synth.Agrawal(classification_function=function, seed=10 * seed + place)
+        for x, y in source.take(SEGMENT):
+            yield x, bool(y)
+
+
+def returning(order: str) -> dict[str, Stream]:
+    """Return the streams whose concepts come in this order."""
+    return {
+        "frozen": Stream(
+            lambda seed: moving(seed, order), "number", FROZEN, "squared_error", NUMBERS
+        ),
+        "linear": Stream(
+            lambda seed: weighted(seed, order), "number", LEARNING, "squared_error", NUMBERS
+        ),
+        "forest": Stream(
+            lambda seed: ruled(seed, order), "boolean", FOREST, "cross_entropy", AGRAWAL
+        ),
+    }

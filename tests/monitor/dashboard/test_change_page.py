@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import Cause, Condition, Evidence, Region
+from fluxplain.schemas.change import Cause, Condition, Evidence, Period, Region
 from tests.kit.records import reasons
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard
 from tests.monitor.dashboard.conftest import Open
@@ -41,16 +41,20 @@ def followed(feature: str, seq: int) -> Change:
 
 def test_a_change_says_why_where_and_in_which_records(running: Dashboard, open_page: Open) -> None:
     told = replace(followed("f5", 1_600), cause=CAUSE, region=REGION, evidence=EVIDENCE)
+    told = replace(told, returns_to=Period(200, 1_100))
     running.publish(reasons(1_500, stream=STREAM), told)
     visit = open_page(f"#change={told.id}")
     story = visit.page.locator("#story")
-    expect(story.locator("section h3")).to_have_text(["What", "Why", "Where", "Which records"])
+    expect(story.locator("section h3")).to_have_text(
+        ["What", "Why", "Where", "Like before", "Which records"]
+    )
     for text in (
         "Mostly because the model changed (82 %).",
         "Data0.050 ± 0.020",
         "Model0.250 ± 0.030",
         "Together0.010 ± 0",
         "salary > 75,000 and age ≤ 39.5: 22 % of the observations, 80 % of the change",
+        "same shares of all importance as between records 200 and 1,100.",
         "record 1,500: increment +0.750",
         "record 1,501; salary = 2,000,000, outside of 20,000 to 150,000 before",
         "record 1,502: increment −0.250; town = Ulm, not seen before",

@@ -13,7 +13,7 @@ from fluxplain.monitor.terminal.change_story import (
     render_story,
 )
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import Curve, Status
+from fluxplain.schemas.change import Curve, Period, Status
 from fluxplain.schemas.record import Value
 from tests.kit.any_records import any_record
 from tests.kit.records import STREAM, change, error_change, loss_change
@@ -74,6 +74,12 @@ def test_a_story_has_all_that_is_known() -> None:
     assert "Incident features-0@17650: no other change" in text
     assert text.endswith("To see it:\n  do this\n")
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_story_names_the_period_that_comes_back() -> None:
+    back = replace(WHOLE, returns_to=Period(12_000, 18_000))
+    found = facts(printed(render_story(back, [back], None)))
+    assert found["shares"] == "as between seq 12,000 and 18,000  (of all importance, by feature)"
 
 
 def test_what_is_not_known_is_left_out() -> None:

@@ -16,6 +16,7 @@ export function origin(story) {
   return [
     story.cause && h("section", {}, h("h3", {}, "Why"), h("p", {}, why(story.cause)), errorBars(partsOf(story.cause), colors().accent)),
     story.region && h("section", {}, h("h3", {}, "Where"), h("p", {}, where(story.region))),
+    story.returns_to && h("section", {}, h("h3", {}, "Like before"), h("p", {}, like(story.returns_to))),
     story.evidence?.length ? h("section", {}, h("h3", {}, "Which records"), h("ul", { id: "story-evidence" }, ...evidence())) : null,
   ];
 }
@@ -54,6 +55,8 @@ function where({ conditions, coverage, share }) {
   const region = conditions.map(({ feature, op, value }) => `${feature} ${SIGNS[op]} ${grouped(value)}`).join(" and ");
   return `${region || "everywhere"}: ${percent(coverage)} of the observations, ${percent(share)} of the change`;
 }
+
+const like = ({ begin, end }) => `The features have the same shares of all importance as between records ${count(begin)} and ${count(end)}.`;
 
 const evidence = () => shown.evidence.map((each) => h("li", {}, "record ", reasonsLink(shown.stream, each.seq), named(each), moved(each), unseen(each)));
 
