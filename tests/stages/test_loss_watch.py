@@ -15,6 +15,7 @@ from fluxplain.schemas import Change
 from fluxplain.schemas.change import Signal, change_id
 from fluxplain.stages import ModelStage
 from fluxplain.stages.model_stage import WHOLE
+from tests.kit import records
 from tests.kit.stages import modelled
 from tests.kit.support import (
     STREAM,
@@ -224,8 +225,8 @@ def test_records_of_the_loss_are_bounded_and_may_miss_values() -> None:
         loss = float(seq >= 1400 and x["c"] == "v")
         del x[rng.choice("ac")]
         recent.add(seq, None, x, {"increment": loss})
-    change = Change.notice(kind="drift", stream=STREAM, seq=1450, detail="", method="loss")
-    change = replace(change, signal="increment", status="confirmed", direction="rose", before=0.0)
+    change = replace(records.change("a", 1450, before=0.0, after=1.0), feature=None, method="loss")
+    change = replace(change, signal="increment", status="confirmed", direction="rose")
     found = recent.with_what_is_behind(replace(change, after_seq=1400), before=500, seed="")
     assert found.region is not None
     assert [(c.feature, c.value) for c in found.region.conditions] == [("c", "v")]
