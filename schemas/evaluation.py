@@ -109,7 +109,8 @@ class Evaluation(Record):
         second.
     points
         Method → evaluation points for each observation, for methods that have them. For a pair:
-        the number of points of the first feature, these points, and those of the second.
+        the number of points of the first feature, these points, and those of the second. For an
+        interaction: the place of the other feature or group among all.
     values
         The feature's value in each observation, texts cut to 64 characters; None for groups and
         pairs.

@@ -42,6 +42,22 @@ class Ice(Typed):
 
 
 @dataclass(frozen=True, slots=True)
+class Interaction(Typed):
+    """How strongly the explained feature interacts with another one, ``feature``, or a group.
+
+    Attributes
+    ----------
+    value, std_error
+        The variance of the output that both cause only together, in squared units of the output,
+        and its standard error, as those of :class:`Explanation`.
+    """
+
+    feature: str
+    value: float
+    std_error: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation(Record):
     """The current iPFI, iSAGE or iPDP of a feature, a group (iPFI, iSAGE) or a pair (iPDP).
 
@@ -66,7 +82,8 @@ class Explanation(Record):
         Number of observations in the estimate.
     value
         iPFI, iSAGE: importance in units of the loss. iPDP: importance of the curve in units of
-        the output. iSHAP: mean size of the contributions in units of the output.
+        the output. iSHAP: mean size of the contributions in units of the output. Interaction:
+        variance of the output that the feature causes only together with others.
     std_error
         Standard error of the value, also for observations that depend on each other: twice of it
         covers the expectation in about 95 % of cases. None while too little is known, for iSAGE
@@ -130,6 +147,9 @@ class Explanation(Record):
     ice
         iPDP, if configured: ICE curves of the last observations, the oldest first. They are the
         same for every alpha.
+    interactions
+        Of the method ``"interaction"``: the features and groups with which this one interacts most,
+        the strongest first, up to five. The value is the sum over all of them. None for others.
     incarnation
         Incarnation of the predictions. An explainer that started cold adds ``/`` and a number of
         its own.
@@ -165,6 +185,7 @@ class Explanation(Record):
     second_grid: list[Value] | None = None
     ice: list[Ice] | None = None
     effect_std_error: EffectErrors | None = None
+    interactions: list[Interaction] | None = None
     incarnation: Incarnation = FIRST_INCARNATION
 
     def message_key(self) -> str:

@@ -2,9 +2,9 @@
 
 from typing import Literal, NamedTuple, get_args
 
-Method = Literal["ipfi", "isage", "ipdp", "ishap"]
+Method = Literal["ipfi", "isage", "ipdp", "ishap", "interaction"]
 
-Unit = Literal["loss", "output"]
+Unit = Literal["loss", "output", "output²"]
 
 
 class MethodInfo(NamedTuple):
@@ -30,6 +30,9 @@ class MethodInfo(NamedTuple):
         each feature and group.
     is_signed
         Whether its increments are sizes of numbers with a sign, whose mean is published, too.
+    has_partners
+        Whether each of its answers is about a feature with another one: the point of the answer is
+        the place of that partner among the features and groups.
     averages
         Whether each of its outputs is a mean over all inner samples.
     caution
@@ -45,8 +48,14 @@ class MethodInfo(NamedTuple):
     needs_label: bool = True
     is_curve: bool = False
     is_signed: bool = False
+    has_partners: bool = False
     averages: bool = False
     caution: float = 1.0
+
+    @property
+    def has_points(self) -> bool:
+        """Whether its answers have points."""
+        return self.is_curve or self.has_partners
 
 
 METHODS: dict[Method, MethodInfo] = {
@@ -85,6 +94,15 @@ METHODS: dict[Method, MethodInfo] = {
         "fluxplain.config.explain_settings:SHAPSettings",
         needs_label=False,
         is_signed=True,
+    ),
+    "interaction": MethodInfo(
+        "interaction",
+        "variance of the output that the feature causes only together with others",
+        "output²",
+        "fluxplain.explain.interaction:Interaction",
+        "fluxplain.config.explain_settings:InteractionSettings",
+        needs_label=False,
+        has_partners=True,
     ),
 }
 

@@ -156,15 +156,13 @@ class PDPSettings(Section):
         return GridSettings(kind=self.grid, size=self.grid_size, **self.model_dump(include=same))
 
 
-class SHAPSettings(Section):
-    """iSHAP: how far each feature moves the output."""
+class InteractionSettings(Section):
+    """Interactions: which features act together. Each record takes 1.5 inputs for each feature."""
 
     reservoir_size: Size = 100
     """Past observations to keep as sources of replacements."""
     warm_up: Size | None = None
     """Observations before the first explanation; by default, and at most, `reservoir_size`."""
-    inner_samples: Annotated[int, Field(ge=1, le=1000)] = 3
-    """Draws for each record; each takes twice as many inputs as there are features."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -172,6 +170,13 @@ class SHAPSettings(Section):
             reason = f"must be at most the reservoir_size, {self.reservoir_size}"
             raise wrong("warm_up", self.warm_up, reason)
         return self
+
+
+class SHAPSettings(InteractionSettings):
+    """iSHAP: how far each feature moves the output."""
+
+    inner_samples: Annotated[int, Field(ge=1, le=1000)] = 3
+    """Draws for each record; each takes twice as many inputs as there are features."""
 
 
 class ExplainSettings(Section):

@@ -35,6 +35,7 @@ from fluxplain.stages.answered import (
 from fluxplain.stages.chain import Chain, Gap
 from fluxplain.stages.limits import NUMBER_BYTES, text_bytes
 from fluxplain.stages.pair_points import split
+from fluxplain.stages.partners import Partners, known, partner_of
 
 
 @dataclass(slots=True)
@@ -42,7 +43,8 @@ class Pending:
     """Observations of one method that are not published yet.
 
     The estimates have moved by ``increments``, not yet by the increments or curves in ``queued``.
-    ``trends`` are those of the curves behind the increments.
+    ``trends`` are those of the curves behind the increments, ``partners`` those of the queued
+    interactions.
     """
 
     previous_seq: int | None = None
@@ -50,6 +52,7 @@ class Pending:
     queued: list[Any] = field(default_factory=list)
     increments: list[float] = field(default_factory=list)
     trends: list[float] = field(default_factory=list)
+    partners: list[int] = field(default_factory=list)
     values: list[Value | None] = field(default_factory=list)
     ids: list[Id | None] = field(default_factory=list)
     contrasts: list[Contrast] = field(default_factory=list)
@@ -70,8 +73,8 @@ class FeatureState:
     Each of the smoothing rates ``alphas`` smooths the same increments. ``reaches`` are how many
     updates those of each method may depend on each other, None if they are biased by an unknown
     amount. ``categorical`` says whether the feature is categorical, or each one of a pair; ``ice``
-    is the number of ICE curves to keep. With ``anchored``, numeric features' evaluation points lie
-    on a lattice.
+    is the number of ICE curves to keep, and ``players`` names the partners of interactions. With
+    ``anchored``, numeric features' evaluation points lie on a lattice.
     ``chain`` holds the seqs taken, ``silent`` counts observations since the last explanation.
     """
 
@@ -84,18 +87,21 @@ class FeatureState:
         reaches: Mapping[Method, int | None],
         categorical: tuple[bool, ...],
         ice: int,
+        players: Sequence[str],
         anchored: bool,
     ) -> None:
         self._anchored = anchored and categorical == (False,)
         self._name, self._alphas, self._reaches = name, alphas, reaches
         self._categorical = categorical
         self._kept = ice if len(categorical) == 1 else 0
+        self._players = players
         self._model_version: str | None = None
         self._forget_model()
         self.restart(methods)
 
     def _forget_model(self) -> None:
         self.means: dict[Method, ExponentialMeans] = {}
+        self.partners: dict[Method, Partners] = {}
         self.effects: list[Effects] = []
         self.ice: IceCurves | None = None
         # properties of the curves so far
@@ -107,6 +113,9 @@ class FeatureState:
     def _add_estimates(self) -> None:
         """Add estimates for methods that have none yet."""
         for method in self.pending:
+            if METHODS[method].has_partners and method not in self.partners:
+                reach = self._reaches[method]
+                self.partners[method] = Partners(self._players, self._alphas, reach)
             if not METHODS[method].is_curve:
                 self.means.setdefault(method, self._new_means(method))
             elif not self.effects:
@@ -159,6 +168,7 @@ class FeatureState:
                     for i, size in enumerate(answered.sizes(method))
                     if size and i >= first and (run.y[i] is not None or not needs_label)
                 ]
+                indices = self._partnered(answered, method, indices, reading.errors)
                 found = increments_in(answered, method, indices, loss, reading.errors)
                 reading.found[method] = found
                 if METHODS[method].is_signed:
@@ -166,6 +176,17 @@ class FeatureState:
         for method in run.points.keys() & (self.pending.keys() - self.means.keys()):
             reading.found[method] = self._curves(answered, method, first, room, reading.errors)
         return reading
+
+    def _partnered(
+        self, answered: Answered, method: Method, indices: list[int], errors: Errors
+    ) -> list[int]:
+        """Return the observations whose answer has a partner; all, if the method needs none."""
+        for i in indices if method in self.partners else ():
+            try:
+                partner_of(answered.run, method, i, len(self._players))
+            except ValueError as error:
+                errors.setdefault(i, error)
+        return [i for i in indices if i not in errors]
 
     def _curves(
         self, answered: Answered, method: Method, first: int, room: int, errors: Errors
@@ -271,6 +292,8 @@ class FeatureState:
             found = reading.found[method][i]
             signed = reading.signed.get(method)
             pending.queued.append(found if signed is None else (found, signed[i]))
+            if method in self.partners:
+                pending.partners.append(partner_of(run, method, i, len(self._players)))
             pending.seqs.append(run.seqs[i])
             pending.values.append(run.values[i] if run.values else None)
             pending.ids.append(run.ids[i] if run.ids else None)
@@ -291,6 +314,9 @@ class FeatureState:
             increments = np.array(queued).reshape(len(queued), -1)
             self.means[method].update(increments)
             pending.increments += increments[:, 0].tolist()
+            if method in self.partners:
+                self.partners[method].update(pending.partners, queued)
+                pending.partners = []
             return
         moved = [effects.take_run(self._name, queued) for effects in self.effects]
         for increment, trend in moved[0]:
@@ -311,14 +337,16 @@ class FeatureState:
             means = self.means[method]
             value, error = means.values.item(place, 0), means.std_error(place, 0)
             signed = means.values.item(place, 1) if METHODS[method].is_signed else None
-            known = {"updates": means.n, "value": value, "std_error": _known(error)}
-            return {**known, "signed": signed}
+            partners = self.partners.get(method)
+            interactions = None if partners is None else partners.strongest(place)
+            estimates = {"updates": means.n, "value": value, "std_error": known(error)}
+            return estimates | {"signed": signed, "interactions": interactions}
         n, value, std_error, axes, effect, errors = self.effects[place].smoothed(self._name)
         by_class = effect if isinstance(effect, dict) else None
         return {
             "updates": n,
             "value": value,
-            "std_error": _known(std_error),
+            "std_error": known(std_error),
             "effect": effect if by_class is None else list(by_class.values()),
             "effect_std_error": _all_known(errors),
             "classes": None if by_class is None else list(by_class),
@@ -326,12 +354,8 @@ class FeatureState:
         }
 
 
-def _known(std_error: float) -> float | None:
-    return std_error if math.isfinite(std_error) else None
-
-
 def _all_known(errors: Any) -> Any:
     """Return the standard errors of a curve, or of one for each class; None for unknown ones."""
     if isinstance(errors, dict):
         return [_all_known(of_class) for of_class in errors.values()]
-    return None if errors is None else [*map(_known, errors)]
+    return None if errors is None else [*map(known, errors)]

@@ -267,7 +267,7 @@ def _evaluation(
         outputs[method] = stacks.outputs(name, method, labels)
         if outputs[method] is None:
             outputs[method] = [each.rows_of(name, method) for each in items]
-        if METHODS[method].is_curve:
+        if METHODS[method].has_points:
             points[method] = stacks.points(name, method)
             if points[method] is None:
                 points[method] = [each.points_of(name, method) for each in items]

@@ -66,6 +66,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self._categorical = config.are_categorical
+        self._players = config.players.names
         ipdp = config.explain.of("ipdp")
         self._ice, self._anchored = ipdp.ice, ipdp.grid_settings().is_anchored
         self._loss = config.loss()
@@ -182,6 +183,7 @@ class ExplainerStage(KeyedStage[Evaluation]):
             reaches=self._reaches,
             categorical=self._categorical[feature],
             ice=self._ice,
+            players=self._players,
             anchored=self._anchored,
         )
 

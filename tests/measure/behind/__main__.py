@@ -111,11 +111,12 @@ def regimes(runs: int, methods: Sequence[str]) -> None:
 
 def _is_right(change: Change) -> bool:
     """Return whether the named period is of the concept that begins, in a stream A B A B."""
-    period, began = change.returns_to, change.after_seq or 0
+    period, slack = change.returns_to, streams.SEGMENT // 4
     if period is None:
         return False
-    segments = [round(each / streams.SEGMENT) for each in (period.begin, period.end + 1, began)]
-    return segments[1] - segments[0] <= 1 and segments[2] - segments[0] == 2
+    places = period.begin + slack, period.end - slack, (change.after_seq or 0) + slack
+    first, last, now = (place // streams.SEGMENT for place in places)
+    return first == last == now - 2
 
 
 PARTS = {"causes": causes, "regions": regions, "corrupt": corrupt, "regimes": regimes}
