@@ -1,5 +1,6 @@
 """Gives the reasons for the model's output on chosen observations."""
 
+import hashlib
 import random
 from collections.abc import Collection, Iterable, Sequence
 
@@ -58,11 +59,13 @@ class StreamReasons:
         There are none if it is not chosen, or too few observations are stored. Raises what the
         model raises.
         """
-        rng = random.Random(f"{self._seed}/{self._count}")
+        seed = f"{self._seed}/{self._count}"
         self._count += 1
         self._skipped += 1
-        said = predicted(prediction.outputs()[0])
-        labels = self._chosen(sample, prediction, said, rng)
+        if not self._is_drawn(sample, seed):
+            return []
+        rng, said = random.Random(seed), predicted(prediction.outputs()[0])
+        labels = self._chosen(sample, prediction, said)
         found: Contributions | None = None
         if labels:
             found = self._background.contributions(
@@ -78,18 +81,22 @@ class StreamReasons:
         """Keep an observation as part of the background of later ones."""
         self._background.store(observed)
 
-    def _chosen(
-        self, sample: Sample, prediction: Table, said: Target | None, rng: random.Random
-    ) -> list[Label | None]:
-        """Return the labels whose output is explained; none if the observation is not chosen."""
-        settings, draw = self._settings, rng.random()
-        labels = _explained(settings.labels, prediction, said)
+    def _is_listed(self, sample: Sample) -> bool:
         if self.asked_seq is not None:
-            return labels if sample.seq == self.asked_seq else []
-        if sample.id is not None and sample.id in self._ids:
+            return sample.seq == self.asked_seq
+        return sample.id is not None and sample.id in self._ids
+
+    def _is_drawn(self, sample: Sample, seed: str) -> bool:
+        """Return whether an observation is among the share, before anything else is computed."""
+        is_drawn = self.asked_seq is None and _uniform(seed) < self._settings.share
+        return is_drawn or self._is_listed(sample)
+
+    def _chosen(self, sample: Sample, prediction: Table, said: Target | None) -> list[Label | None]:
+        """Return the labels whose output is explained; none if the observation is not chosen."""
+        settings = self._settings
+        labels = _explained(settings.labels, prediction, said)
+        if self._is_listed(sample):
             return labels
-        if draw >= settings.share:
-            return []
         if settings.predicted and said not in settings.predicted:
             return []
         low = -float("inf") if settings.at_least is None else settings.at_least
@@ -127,6 +134,12 @@ class StreamReasons:
             way=reasons.way,
             model_version=model_version,
         )
+
+
+def _uniform(seed: str) -> float:
+    """Return a number from 0 to below 1; to seed a generator for it takes ten times as long."""
+    digest = hashlib.blake2b(seed.encode(), digest_size=8).digest()
+    return (int.from_bytes(digest) >> 11) / 2.0**53
 
 
 def _fitting(sample: Sample, largest: Named) -> Named:
