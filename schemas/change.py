@@ -246,7 +246,7 @@ class Change(Record):
         message.
     evidence
         The observations behind the change: up to three since ``after_seq`` that moved the mean
-        most; and for an explanation up to five from just before and during the change with a value
+        most; and for an explanation up to five from before and during the change with a value
         outside of all before.
     region
         The observations that carry the change, in the second record; None if all do alike, if it

@@ -12,8 +12,12 @@ from fluxplain.schemas.change import Evidence
 MOST_MOVING, MOST_OUTLIERS = 3, 5
 """Largest number of observations that moved the mean most, and of those with outliers."""
 
-EARLIER = 1_000
-"""Outliers count from so many observations before a change: a model takes a while to be misled."""
+EARLIER, NEAR = 2_000, 1_000
+"""Outliers count from so many observations before a change: a model takes a while to be misled.
+Before the last ``NEAR`` of these only those that are far outside count."""
+
+FAR = 2.0
+"""An outlier is far outside from so many times the width of the range before beyond it."""
 
 
 def evidence_of(change: Change, recent: Recent, first: int, sure: int) -> list[Evidence]:
@@ -52,10 +56,13 @@ def most_moving(change: Change, seqs: Places, numbers: Floats) -> list[Evidence]
 def _outliers(change: Change, recent: Recent, first: int, sure: int) -> list[Evidence]:
     """Return the observations just before and during the change with outliers, the nearest ones."""
     begin = change.seq if change.after_seq is None else change.after_seq
-    earliest = max(min(begin, change.seq - (change.delay_bound or 0)) - EARLIER, first)
-    latest = min(change.seq, sure)
-    of_all = recent.outliers(change.method)
-    near = [(f, each) for f, each in of_all if earliest <= each.seq <= latest]
+    may_begin = min(begin, change.seq - (change.delay_bound or 0))
+    earliest, latest = max(may_begin - EARLIER, first), min(change.seq, sure)
+    near = [
+        (feature, each)
+        for feature, each in recent.outliers(change.method)
+        if earliest <= each.seq <= latest and (each.seq >= may_begin - NEAR or each.is_beyond(FAR))
+    ]
     near.sort(key=lambda of: (abs(of[1].seq - begin), of[1].seq))
     return [
         Evidence(each.seq, feature=feature, value=each.value, low=each.low, high=each.high)

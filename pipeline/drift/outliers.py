@@ -34,6 +34,20 @@ class Outlier(NamedTuple):
     low: float | None = None
     high: float | None = None
 
+    def is_beyond(self, widths: float) -> bool:
+        """Return whether a number lies so many widths of the range outside of it.
+
+        Examples
+        --------
+        >>> outlier = Outlier(seq=7, value=35.0, low=0.0, high=10.0)
+        >>> outlier.is_beyond(2.0), outlier.is_beyond(3.0)
+        (True, False)
+        """
+        if self.low is None or self.high is None:
+            return False
+        margin = widths * (self.high - self.low)
+        return not self.low - margin <= float(self.value) <= self.high + margin
+
 
 class Outliers:
     """Finds the outliers of one feature.

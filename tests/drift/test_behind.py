@@ -88,6 +88,19 @@ def test_how_many_observations_an_explanation_tells_of_does_not_matter() -> None
     assert all(behind(together=n) == behind() for n in (1, 3, 7))
 
 
+def test_long_before_a_change_only_values_far_outside_count() -> None:
+    recent, n = Recent(categorical=[], series=1, emit_every=10, length=9000), 4000
+    values = np.random.default_rng(1).random(n)
+    values[[900, 1500, 1600, 2900]] = 9.0, 2.0, 9.0, 2.0
+    for first in range(0, n, 10):
+        seqs = [*range(first, first + 10)]
+        known = {"seqs": seqs, "increments": [0.1] * 10, "values": values[seqs].tolist()}
+        recent.add(replace(records.explanation("a", seqs[-1], 0.0), **known), first - 1)
+    late = replace(change(), seq=3100, after_seq=3000, delay_bound=100, status_seq=3900)
+    evidence = with_what_is_behind(late, recent, before=1000, seed="1").evidence or ()
+    assert [each.seq for each in evidence if each.feature] == [1600, 2900]
+
+
 def test_a_change_that_did_not_last_and_the_loss_have_no_region() -> None:
     recent = Recent(categorical=[], series=1, emit_every=10, length=4000)
     for each in (replace(change(), status="transient"), replace(change(), feature=None)):

@@ -4,6 +4,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import orjson
 
@@ -12,8 +13,15 @@ from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Change, Record
 from fluxplain.schemas.change import Condition, Region
 from fluxplain.schemas.record import Value
-from tests.measure.behind import streams
+from tests.measure.behind import corruptions, streams
+from tests.measure.behind.corruptions import Corruption
 from tests.measure.behind.streams import BEGIN, Stream
+
+WITHIN = 2_000
+"""Rows after the first corrupt one in which changes may be due to it."""
+
+SAME = 200
+"""Rows between a change with the corruption and the same one without, at most."""
 
 
 def records_of(
@@ -40,6 +48,11 @@ def changes_of(stream: Stream, seed: int, methods: Sequence[str]) -> list[Change
         for each in records_of(stream, seed, methods)
         if isinstance(each, Change) and each.method and (each.after_seq or 0) > BEGIN - 200
     ]
+
+
+def explained(stream: Stream, seed: int, methods: Sequence[str]) -> list[Change]:
+    """Return those of explanations."""
+    return [each for each in changes_of(stream, seed, methods) if each.feature]
 
 
 def holds(condition: Condition, value: Value) -> bool:
@@ -88,14 +101,67 @@ def regions(runs: int, methods: Sequence[str]) -> None:
         )
 
 
+class Verdict(NamedTuple):
+    """Whether corrupt rows caused a change, and were named by the first one, or by a later one."""
+
+    caused: bool
+    by_first: bool
+    by_any: bool
+
+
 def corrupt(runs: int, methods: Sequence[str]) -> None:
-    """Print how often the first change after two corrupt rows names both."""
-    n = 0
-    for seed in range(runs):
-        found = [c for c in changes_of(streams.CORRUPT, seed, methods) if c.feature]
-        named = {each.seq for each in (found[0].evidence or [])} if found else set()
-        n += {BEGIN, BEGIN + 1} <= named
-    print(f"corrupt rows: both named by the first change in {n} of {runs} runs", flush=True)
+    """Print how often changes within 2,000 rows name all corrupt rows; of 30, at least three.
+
+    Changes that come without the corruption, too, do not count. Of these the last line says how
+    many name a value as never seen before.
+    """
+    print(f"{'corruption':50} {'no change':>10} {'first names':>12} {'any names':>10}")
+    usual: dict[tuple[str, int], list[Change]] = {}
+    total = Counter[bool]()
+    for name, corruption in corruptions.CORRUPTIONS.items():
+        caused = []
+        for seed in range(runs):
+            key = name.partition(":")[0], seed
+            if key not in usual:
+                usual[key] = explained(corruption.stream, seed, methods)
+            verdict = verdict_of(corruption, seed, methods, usual[key])
+            caused += [verdict] if verdict.caused else []
+        first, later = sum(each.by_first for each in caused), sum(each.by_any for each in caused)
+        total.update(each.by_any for each in caused)
+        columns = (
+            f"{runs - len(caused)} of {runs}",
+            *(f"{n} of {len(caused)}" for n in (first, later)),
+        )
+        print("{:50} {:>10} {:>12} {:>10}".format(name, *columns), flush=True)
+    print(f"named in {total[True]} of {total.total()} runs with a change")
+    clean = [any(e.feature for e in c.evidence or ()) for each in usual.values() for c in each]
+    print(f"without a corruption: {sum(clean)} of {len(clean)} changes name a value")
+
+
+def verdict_of(
+    corruption: Corruption, seed: int, methods: Sequence[str], usual: Sequence[Change]
+) -> Verdict:
+    """Return the verdict on a run, given the changes of the stream as it usually is."""
+    found = [
+        change
+        for change in explained(corruption.spoiled(), seed, methods)
+        if BEGIN <= change.seq < BEGIN + WITHIN and not _is_among(change, usual)
+    ]
+    enough = corruption.rows if corruption.rows <= 5 else 3
+    named = [
+        len(corruption.seqs & {each.seq for each in change.evidence or ()}) >= enough
+        for change in found
+    ]
+    return Verdict(bool(named), any(named[:1]), any(named))
+
+
+def _is_among(change: Change, usual: Sequence[Change]) -> bool:
+    """Return whether a change came without the corruption, too, at about the same time."""
+    return any(
+        (each.feature, each.method, each.signal) == (change.feature, change.method, change.signal)
+        and abs(each.seq - change.seq) < SAME
+        for each in usual
+    )
 
 
 def regimes(runs: int, methods: Sequence[str]) -> None:

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from river import linear_model
 from river.datasets import synth
 
 from fluxplain.schemas.record import Value
@@ -100,26 +99,6 @@ def of_age(seed: int) -> Iterator[tuple[dict[str, Any], bool]]:
         yield x, not 40 <= x["age"] < 60
 
 
-def bad_values(seed: int) -> Iterator[Row]:
-    """Yield a stream in which two rows of the strongest input are corrupt."""
-    rng = random.Random(seed)
-    bad = rng.choice([-999.0, 0.0, 5503.0, 10_130.0, 101_300.0])
-    for t, (x, y) in enumerate(linear(seed, inputs=False, concept=False)):
-        value = 1000.0 + 10.0 * float(x["x0"])
-        x["x0"] = bad if t in {BEGIN, BEGIN + 1} else value
-        yield x, y
-
-
-SCALED = {"factory": "tests.measure.behind.streams:scaled_linear"}
-
-
-def scaled_linear() -> Any:
-    """Return a linear model behind a scaler, which a corrupt value spoils for long."""
-    from river import preprocessing  # noqa: PLC0415  as above
-
-    return preprocessing.StandardScaler() | linear_model.LinearRegression()
-
-
 CAUSES: dict[str, Stream] = {
     "data": Stream(
         lambda seed: linear(seed, inputs=True, concept=False),
@@ -143,9 +122,6 @@ REGIONS: dict[str, Stream] = {
     ),
     "linear": CAUSES["model"],
 }  # fmt: skip
-
-CORRUPT = Stream(bad_values, "number", SCALED, "squared_error", NUMBERS)
-
 
 SEGMENT = 3000
 """Observations between two changes of a stream whose concepts return."""
