@@ -122,6 +122,8 @@ def _nearest(settings: Config, partition: int, prediction: Prediction) -> Neares
     """Return the checkpoint to start from, if any; warn if a nearer one cannot be used."""
     from fluxplain.local import first_needed  # noqa: PLC0415  as above
 
+    if settings.checkpoint.store == "topic":
+        return Nearest(None, [])  # it has only the newest ones, in a log that may be long
     replica = settings.replicas("model")[0]
     slot = Slot.of(replica, settings.topic(settings.source), partition)
     needed = first_needed(settings, partition, prediction.seq)
