@@ -1,8 +1,8 @@
-"""Records of the topic ``changes``: changes of explanations and of the loss, and notices."""
+"""Records of the topic ``changes``: changes of explanations, loss and distributions; notices."""
 
 import hashlib
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, get_args
 
 import orjson
 
@@ -20,13 +20,17 @@ from fluxplain.schemas.record import (
     Value,
 )
 
-Kind = Literal["drift", "cold-start", "gap", "schema", "model", "autocorrelation"]
+ChangeKind = Literal["drift", "input", "output"]
+
+NoticeKind = Literal["cold-start", "gap", "schema", "model", "autocorrelation"]
+
+Kind = Literal[ChangeKind, NoticeKind]
 
 Direction = Literal["rose", "fell"]
 
 Status = Literal["noticed", "confirmed", "unclear", "transient", "reverted"]
 
-Signal = Literal["increment", "value", "trend", "error"]
+Signal = Literal["increment", "value", "trend", "error", "mean", "spread", "share"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ class Evidence(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Change(Record):
-    """A change of an explanation or of the loss, or a notice about the stream or its model.
+    """A change of an explanation, of the loss or of a distribution, or a notice.
 
     Identity: (incarnation, stream, kind, feature, method, signal, seq). A change has two records
     with the same id: one when it is noticed, and one that says what became of it.
@@ -160,7 +164,9 @@ class Change(Record):
         Topic and partition of the observations; for a cold start or gap of the explainer or the
         drift role, those of that role's input.
     kind
-        ``"drift"``: the explanation of a feature changed, or the loss. ``"cold-start"``: a role
+        ``"drift"``: the explanation of a feature changed, or the loss. ``"input"``: the
+        distribution of a feature's values changed. ``"output"``: that of the predictions.
+        ``"cold-start"``: a role
         started without the beginning of its log, so what it learned before is gone. ``"gap"``:
         messages that an explanation needed were deleted before they were read, or lost on the way.
         ``"schema"``: a feature has had no value for long, has values again, or an unconfigured
@@ -193,12 +199,19 @@ class Change(Record):
         Time of the newest observation in the explanation, as the observation states it.
     feature, method
         The feature (or group, or pair) and the method whose explanation changed. For the loss, the
-        method is ``"loss"`` and the feature None. Both are None if the notice is about neither.
+        method is ``"loss"`` and the feature None. A change of kind ``"input"`` has no method; one
+        of kind ``"output"`` has neither, and so have notices that are about neither.
     signal
         The watched signal: ``"increment"``, ``"value"`` or ``"trend"``, as in
         :class:`Explanation`. A change of the trend is published if its sign changes: the effect of
         the feature has reversed. For the loss ``"increment"``; or ``"error"``, which is 1 where the
-        predicted class is wrong, else 0, so that its means are shares of wrong predictions.
+        predicted class is wrong, else 0, so that its means are shares of wrong predictions. Of
+        numbers as inputs or predictions: their ``"mean"``; or ``"spread"``, the mean difference of
+        successive values, times 0.886, which makes it the standard deviation of independent normal
+        numbers. Of categories and classes: ``"share"``, that of ``category``.
+    category
+        The category whose share in a feature's values moved most, or the class whose predicted
+        probability moved most on average; None for other signals.
     before, after
         Mean of the signal before and after the change. The detector ``"glr"`` says which numbers it
         compared; for others, the position of the change is estimated by least squares: the split of
@@ -216,8 +229,10 @@ class Change(Record):
     effect_size
         Size of the change, from 0 to 2: ``|after - before|``, divided by the sum of this method's
         absolute means over all that it explains, with the larger of ``before`` and ``after`` for
-        this feature. Of the loss and errors: divided by the larger of the two means. Changes below
-        ``drift.min_effect`` are not published. None if ``before`` is.
+        this feature. Of the loss and errors: divided by the larger of the two means. Of inputs and
+        predictions: from 0 to 1, the total variation distance of two normal distributions with
+        these means and the signal's standard deviation. Changes below ``drift.min_effect`` are not
+        published. None if ``before`` is.
     window
         Number of observations (for ``"value"``: explanations) that ``after`` averages.
     after_seq
@@ -262,8 +277,8 @@ class Change(Record):
     incident
         Identifier that a stream's changes within ``drift.incident_window`` observations share,
         whatever their feature, group, pair and method: the stream, ``@`` and the seq of the
-        explanation that showed the first. None for the loss, which another role watches, and for
-        notices.
+        explanation that showed the first. None for the loss, inputs and predictions, which another
+        role watches, and for notices.
     detail
         The change or notice in one sentence.
     model_version
@@ -285,6 +300,7 @@ class Change(Record):
     method: Watched | None
     detail: str
     signal: Signal | None = None
+    category: Value | None = None
     status: Status | None = None
     status_seq: int | None = None
     lasted: int | None = None
@@ -341,6 +357,16 @@ class Change(Record):
         return self.status not in {"transient", "reverted"}
 
     @property
+    def is_notice(self) -> bool:
+        """Whether this is a notice about the stream or its model, and no change of a signal."""
+        return self.kind not in get_args(ChangeKind)
+
+    @property
+    def is_of_distribution(self) -> bool:
+        """Whether the distribution of a feature or of the predictions changed."""
+        return self.kind in {"input", "output"}
+
+    @property
     def is_of_loss(self) -> bool:
         """Whether the loss itself changed, not the share of wrong predictions."""
         return self.method == "loss" and self.signal != "error"
@@ -361,7 +387,7 @@ class Change(Record):
     def notice(
         cls,
         *,
-        kind: Literal["cold-start", "gap", "schema", "model", "autocorrelation"],
+        kind: NoticeKind,
         stream: str,
         seq: int,
         detail: str,
@@ -406,6 +432,6 @@ def change_id(  # noqa: PLR0917  the parts of the identity, in its order
     '09a346d8bb3e'
     """
     later = [incarnation] if incarnation != FIRST_INCARNATION else []
-    other = [signal] if signal in {"trend", "error"} else []
+    other = [] if signal in {None, "increment", "value"} else [signal]
     identity = orjson.dumps([stream, kind, feature, method, seq, *later, *other])
     return hashlib.sha256(identity).hexdigest()[:12]

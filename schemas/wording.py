@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace  # noqa: F401  used by examples
 
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES
@@ -90,9 +91,9 @@ def compared(
 
 def in_short(change: Change) -> str:
     """Describe a change in one line; a notice by its kind and detail."""
-    if change.kind != "drift":
+    if change.is_notice:
         return printable(f"{change.kind}: {change.detail}")
-    if change.method is None or change.after is None:
+    if change.after is None or (change.method is None and not change.is_of_distribution):
         return printable(change.detail)
     text = f"{subject(change)} changed to {change.after:.3g}"
     if change.before is not None:
@@ -128,10 +129,35 @@ def subject(change: Change) -> str:
     """
     if change.signal == "error":
         return f"the share of {ERRORS}"
+    if change.is_of_distribution:
+        return _of_distribution(change)
     if change.method == "loss" or change.method is None:
         return "the loss"
     name = "the trend" if change.signal == "trend" else METHOD_NAMES[change.method]
     return name if change.feature is None else f"{name} of {change.feature}"
+
+
+def _of_distribution(change: Change) -> str:
+    """Return what changed: a feature's mean or spread, or the share of a category.
+
+    Examples
+    --------
+    >>> about = {"stream": "features-0", "seq": 7, "detail": "", "feature": "car"}
+    >>> step = Change.notice(kind="input", **about)
+    >>> _of_distribution(replace(step, signal="share", category="bmw"))
+    'the share of car = bmw'
+    >>> _of_distribution(replace(step, kind="output", signal="share", category=True))
+    'the predicted probability of True'
+    """
+    if change.kind == "output" and change.signal == "share":
+        return f"the predicted probability of {change.category}"
+    if change.kind == "output":
+        return (
+            "the spread of the predictions" if change.signal == "spread" else "the mean prediction"
+        )
+    if change.signal == "share":
+        return f"the share of {change.feature} = {change.category}"
+    return f"{'the spread of ' if change.signal == 'spread' else ''}input {change.feature}"
 
 
 def signal_name(change: Change) -> str:

@@ -44,7 +44,7 @@ def body(change: Change, *, is_test: bool = False) -> bytes:
 
 def text(change: Change, *, is_test: bool = False) -> str:
     """Return an alert's line for chats."""
-    what = change.detail if change.kind == "drift" else f"{change.kind}: {change.detail}"
+    what = f"{change.kind}: {change.detail}" if change.is_notice else change.detail
     ids = f"change {change.id}" + (f", incident {change.incident}" if change.incident else "")
     line = f"fluxplain, {change.stream} at {change.seq:,}: {what} ({ids})"
     return _escaped(f"TEST: {line}" if is_test else line)

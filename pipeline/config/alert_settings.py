@@ -6,7 +6,7 @@ from typing import Annotated, Self, get_args
 from pydantic import Field, model_validator
 
 from fluxplain.config.secrets import Secret, Secrets, split_url
-from fluxplain.schemas.change import Kind, Status
+from fluxplain.schemas.change import Kind, NoticeKind, Status
 from fluxplain.schemas.methods import Watched
 
 SECRET_LENGTH = 16
@@ -32,8 +32,8 @@ class AlertSettings(Secrets):
     """A file with the secret in its only line."""
     timeout_s: Annotated[float, Field(ge=0.1, le=60.0)] = 10.0
     """Seconds to wait for the receiver's response."""
-    kinds: Annotated[list[Kind], NOT_EMPTY] = list(get_args(Kind))
-    """Send only changes of these kinds."""
+    kinds: Annotated[list[Kind], NOT_EMPTY] = ["drift", *get_args(NoticeKind)]
+    """Send only changes of these kinds; by default, changes of inputs and predictions are not."""
     methods: Annotated[list[Watched], NOT_EMPTY] = list(get_args(Watched))
     """Send only changes of these methods, or of the `"loss"`."""
     features: Annotated[list[str], NOT_EMPTY] | None = None

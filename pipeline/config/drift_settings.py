@@ -36,11 +36,16 @@ GracePeriod = Annotated[int, Field(ge=1)]
 FalseAlarms = Annotated[float, Field(ge=1e-6, le=100.0)]
 
 
-class LossDriftSettings(Section):
-    """Change detection over the model's loss and errors; keys left out are taken from `[drift]`."""
+class DistributionDriftSettings(Section):
+    """Change detection over a distribution, always by `"glr"`."""
 
     enabled: bool = True
     """Whether to detect changes."""
+
+
+class LossDriftSettings(DistributionDriftSettings):
+    """Change detection over the model's loss and errors; keys left out are taken from `[drift]`."""
+
     detector: OfErrors | None = None
     """The detector. `"ddm"` and the ones after it take errors, so they need `explain.loss` =
     `"zero_one"`."""
@@ -63,19 +68,21 @@ class MethodDriftSettings(LossDriftSettings):
 
 
 class DriftSettings(Section):
-    """Change detection over the explanations and the loss."""
+    """Change detection over the explanations, the loss, the inputs and the predictions."""
 
     signal: detectors.Signal = "increment"
     """What to watch: each record's contribution (`"increment"`), or the smoothed value (`"value"`).
     """
     false_alarms: FalseAlarms = 1.0
     """False alarms in 100,000 records of a stream that does not change, on average and of all
-    features, methods, the loss and the errors together. Fewer means later detections. Of `"glr"`.
+    features, methods, the loss and the errors together; and as many of all inputs and the
+    predictions together. Fewer means later detections. Of `"glr"`.
     There are more if increments vary in rare bursts, or in cycles of more than 500 records."""
     min_effect: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.05
     """Smaller changes are not published, but add up. The size of a change is its share of the
     importance of all features by this method; of the loss and the errors, its share of the larger
-    mean."""
+    mean; of inputs and predictions, the share of their values that moved, by two normal
+    distributions."""
     follow_up: Annotated[int, Field(ge=1, le=10**9)] = 1000
     """After so many observations, a second record says whether a change has lasted."""
     causes: bool = True
@@ -96,6 +103,10 @@ class DriftSettings(Section):
     incident_window: Annotated[int, Field(ge=0, le=10**9)] = 1000
     """Changes of a stream within this many observations form one incident."""
     loss: LossDriftSettings = LossDriftSettings()
+    input: DistributionDriftSettings = DistributionDriftSettings()
+    """Change detection over the values of each feature."""
+    output: DistributionDriftSettings = DistributionDriftSettings()
+    """Change detection over the predictions."""
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` for a parameter that its detector does not take; loads River."""
@@ -116,6 +127,8 @@ class DriftSettings(Section):
         if "adwin" not in used:
             _check_adwin(self, "", self.detector)
         is_default = self.false_alarms == type(self).model_fields["false_alarms"].default
+        if self.input.enabled or self.output.enabled:
+            used.add("glr")
         if not is_default and "glr" not in used:
             raise ValueError(
                 f"false_alarms is {self.false_alarms}, but it belongs to the detector 'glr', not "

@@ -69,7 +69,7 @@ BESIDE = {"adwin": {"delta", "grace_period"}, "glr": {"false_alarms"}}
 class DetectorSettings:
     """A signal's detector; ``parameters`` override the defaults of the detector's class."""
 
-    signal: Signal | Literal["trend", "error"]
+    signal: Signal | Literal["trend", "error", "mean", "spread", "share"]
     detector: str
     parameters: dict[str, Any]
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from fluxplain.drift.follow_up import Series, effect_of, is_reversal, series_of
 from fluxplain.schemas import Change, Incarnation
+from fluxplain.schemas.record import Value
 
 
 class EffectGate:
@@ -29,18 +30,20 @@ class EffectGate:
         self._last: dict[Series, tuple[Incarnation, int]] = {}
         self._small: dict[Series, Change] = {}
 
-    def passed(self, change: Change, others: float) -> Change | None:
+    def passed(
+        self, change: Change, others: float = 0.0, spread: float | None = None
+    ) -> Change | None:
         """Return the change with its effect size and predecessor, or None if it is too small.
 
-        ``others`` is the sum of the absolute means of the other features.
+        ``others`` and ``spread`` are as in :func:`~fluxplain.drift.follow_up.effect_of`.
         """
         key = series_of(change)
         small = self._small.get(key)
-        if small is not None and small.incarnation != change.incarnation:
+        if small is not None and _origin(small) != _origin(change):
             small = None
         if small is not None:
             change = _since(small, change)
-        change = replace(change, effect_size=effect_of(change, others))
+        change = replace(change, effect_size=effect_of(change, others, spread))
         if self._is_small(change):
             self._small[key] = change if small is None else small
             return None
@@ -54,6 +57,10 @@ class EffectGate:
         if change.signal == "trend" and not is_reversal(change):
             return True
         return change.effect_size is not None and change.effect_size < self._least
+
+
+def _origin(change: Change) -> tuple[Incarnation, Value | None]:
+    return change.incarnation, change.category
 
 
 def _since(small: Change, change: Change) -> Change:

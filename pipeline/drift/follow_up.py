@@ -35,13 +35,16 @@ def series_of(change: Change) -> Series:
     return change.feature, change.method, change.signal
 
 
-def effect_of(change: Change, others: float = 0.0) -> float | None:
+def effect_of(change: Change, others: float = 0.0, spread: float | None = None) -> float | None:
     """Return the difference of the means as a share of the importance of all features.
 
     Parameters
     ----------
     others
         Sum of the absolute means of the other features.
+    spread
+        Standard deviation of the numbers. If given, the effect is the total variation distance of
+        two normal distributions with it and these means, from 0 to 1.
 
     Returns
     -------
@@ -50,6 +53,9 @@ def effect_of(change: Change, others: float = 0.0) -> float | None:
     """
     if change.before is None or change.after is None:
         return None
+    if spread is not None:
+        distance = abs(change.after - change.before)
+        return math.erf(distance / spread / math.sqrt(8.0)) if spread else float(distance > 0.0)
     all_of_them = others + max(abs(change.before), abs(change.after))
     return abs(change.after - change.before) / all_of_them if all_of_them else 0.0
 
@@ -101,6 +107,12 @@ def std_error_of(part: Part | None, inflation: float | None) -> float | None:
     return part.std_error * math.sqrt(inflation)
 
 
+def _spread(before: Part | None, after: Part) -> float:
+    """Return the standard deviation of numbers around the mean of their part."""
+    parts = [part for part in (before, after) if part is not None]
+    return math.sqrt(sum(part.squares / part.n for part in parts) / len(parts))
+
+
 class Shift(NamedTuple):
     """A signal before and after a change.
 
@@ -143,6 +155,11 @@ class Shift(NamedTuple):
         """Whether the mean rose."""
         return self.before is not None and self.after.mean > self.before.mean
 
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the numbers, before and after."""
+        return _spread(self.before, self.after)
+
     def undoes(self, earlier: "Shift") -> bool:
         """Return whether less is left of an earlier shift than what confirms it."""
         if earlier.before is None:
@@ -168,6 +185,8 @@ class Outcome(NamedTuple):
         level most likely changed back.
     inflation
         As in :func:`std_error_of`.
+    before
+        The numbers before the change.
     """
 
     seq: int
@@ -179,6 +198,7 @@ class Outcome(NamedTuple):
     interim: Part | None
     lasted: int
     inflation: float | None
+    before: Part | None = None
 
     def completed(self, change: Change, others: float) -> Change:
         """Return the second record of a change; ``others`` as in :func:`effect_of`."""
@@ -195,7 +215,8 @@ class Outcome(NamedTuple):
         )
         if status == "confirmed" and not is_clear(change):
             change = replace(change, status="unclear")
-        return replace(change, effect_size=effect_of(change, others))
+        spread = _spread(self.before, level) if change.is_of_distribution else None
+        return replace(change, effect_size=effect_of(change, others, spread))
 
     def _status(self, change: Change) -> Status:
         before = change.before or 0.0
@@ -245,6 +266,10 @@ class FollowUp:
         self._parts[place] = one if part is None else part.joined(one)
         return passed >= self._length
 
+    def add_all(self, seqs: Sequence[int], numbers: Sequence[float]) -> bool:
+        """Take the next numbers; return whether the last one is among them."""
+        return [self.add(*each) for each in zip(seqs, numbers, strict=True)][-1]
+
     def note_further(self, further: Shift) -> None:
         """Note a further change; the first one that undoes this one counts."""
         if self._undone_seq is not None or further.before is None:
@@ -271,6 +296,7 @@ class FollowUp:
             None if undone_seq is None else self._interim,
             lasted=max((back_seq if undone_seq is None else undone_seq) - began, 0),
             inflation=self.shift.inflation,
+            before=self.shift.before,
         )
 
 

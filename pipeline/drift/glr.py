@@ -1,6 +1,7 @@
 """A detector of changes of the mean that states how often it is wrong."""
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -160,10 +161,18 @@ class GLR:
 
     def update(self, number: float) -> None:
         """Take the next number."""
-        self.drift_detected = False
         if self._expected:
             self._expected = self._expected + 1 if self._expected < self._longest else 0
         self._numbers.append(number)
+        self._advance()
+
+    def update_block(self, numbers: Sequence[float]) -> None:
+        """Take the next :data:`BLOCK` numbers; no change is ever expected then."""
+        self._numbers += numbers
+        self._advance()
+
+    def _advance(self) -> None:
+        self.drift_detected = False
         if len(self._numbers) < (BLOCK if self._unit >= 0.0 else REFERENCE):
             return
         if self._unit < 0.0 and not self._has_unit():
@@ -222,7 +231,8 @@ class GLR:
         self._count, (statistic, is_enough, split, earliest, first, variance, ratio) = kernels.take(
             block, self._low, self._unit, rows, self._count, self._sums, self._least_before
         )
-        is_expected = rows[split : self._count, SIZE].sum() <= self._expected
+        expected = self._expected
+        is_expected = expected > 0 and rows[split : self._count, SIZE].sum() <= expected
         least = self._least_expected if is_expected else self._least
         self._is_likely = statistic > least
         if not self._is_likely or not is_enough:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fluxplain.schemas import Change
 from fluxplain.schemas.change_wording import like, named, outliers, where, which, why
+from fluxplain.schemas.methods import METHODS
 from fluxplain.schemas.wording import STATUS, distinct_texts, moved, plural, subject, written
 
 MOST_NAMED = 2
@@ -49,7 +50,7 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     text = _what(change)
     if change.rank_after is not None and change.is_step:
         text += f" ({_ranks(change)} of {change.ranked})"
-    if change.effect_size is not None and change.method != "loss" and change.is_step:
+    if change.effect_size is not None and change.method in METHODS and change.is_step:
         text += f", by {change.effect_size:.0%} of all importance".replace("%", " %")
     if change.learning:
         text += "; the model is still learning"

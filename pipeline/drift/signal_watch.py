@@ -1,17 +1,14 @@
-"""A detector over one signal, and the change that it reports."""
+"""A detector over one signal, and the shifts that it finds."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from fluxplain.drift.detectors import DetectorSettings
-from fluxplain.drift.follow_up import MOST_OPEN, FollowUp, Outcome, Shift, std_error_of
+from fluxplain.drift.follow_up import MOST_OPEN, FollowUp, Outcome, Shift
 from fluxplain.drift.glr import GLR
 from fluxplain.drift.glr_kernels import BLOCK
 from fluxplain.drift.loss_course import LossCourse
-from fluxplain.drift.windows import Windows
-from fluxplain.schemas import FIRST_INCARNATION, Change, Incarnation
-from fluxplain.schemas.change import change_id
-from fluxplain.schemas.methods import Watched
-from fluxplain.schemas.record import Timestamp
+from fluxplain.drift.windows import Bucket, Windows
 
 FOLLOW_UP = 1000
 """Observations after a change until its outcome is known."""
@@ -31,6 +28,9 @@ class SignalWatch:
     527 Shift
     627 Outcome
     """
+
+    category: ClassVar[None] = None
+    """A signal of numbers has no category."""
 
     def __init__(self, settings: DetectorSettings, seed: str, follow_up: int = FOLLOW_UP) -> None:
         self.signal = settings.signal
@@ -66,11 +66,37 @@ class SignalWatch:
         """
         self._windows.add(seq, number, loss)
         self._course.add(loss, model)
-        found: list[Outcome | Shift] = []
         over = [follow_up for follow_up in self._open if follow_up.add(seq, number)]
-        found += [self._outcome(follow_up, seq) for follow_up in over]
         self._expect(loss_changed_seq)
-        shift = self._detected(number)
+        adwin = self._detector if self._is_adwin else None
+        width, total = (adwin.width, adwin.total + number) if adwin else (0, 0.0)
+        self._detector.update(number)
+        shift = self._shift(width, total) if self._detector.drift_detected else None
+        return self._found(seq, over, shift)
+
+    def update_block(
+        self, seqs: Sequence[int], numbers: Sequence[float]
+    ) -> Sequence[Outcome | Shift]:
+        """Take the numbers of :data:`BLOCK` observations without a loss, for the detector GLR.
+
+        The same as one by one, but faster; an instance takes either blocks or single numbers.
+        """
+        self._windows.add_block(seqs[0], numbers)
+        over = [each for each in self._open if each.add_all(seqs, numbers)]
+        self._detector.update_block(numbers)
+        shift = self._shift() if self._detector.drift_detected else None
+        return self._found(seqs[-1], over, shift)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether the loss has fallen steadily since the model's start."""
+        return self._course.is_falling
+
+    def _found(
+        self, seq: int, over: Sequence[FollowUp], shift: Shift | None
+    ) -> list[Outcome | Shift]:
+        """Return the outcomes of follow-ups that are over, and the shift at an alarm."""
+        found: list[Outcome | Shift] = [self._outcome(each, seq) for each in over]
         if shift is None:
             return found
         for follow_up in self._open:
@@ -89,46 +115,24 @@ class SignalWatch:
         if isinstance(self._detector, GLR):
             self._detector.expect(self._windows.count_since(loss_changed_seq))
 
-    def _detected(self, number: float) -> Shift | None:
-        """Feed the detector; return the shift at an alarm."""
-        adwin = self._detector if self._is_adwin else None
-        glr = self._detector if isinstance(self._detector, GLR) else None
-        width, total = (adwin.width, adwin.total) if adwin else (0, 0.0)
-        self._detector.update(number)
-        if not self._detector.drift_detected:
-            return None
-        earliest_seq, rises = self._windows.seq, None
-        if glr:
-            earliest_seq = self._windows.split(glr.widest)[1].seq
-            # without the blocks around the split: one has numbers of both sides
-            older = self._windows.split(glr.width + BLOCK, glr.span - BLOCK)[0]
-            newer = self._windows.split(glr.width - BLOCK)[1]
+    def _shift(self, width: int = 0, total: float = 0.0) -> Shift:
+        """Return the shift at an alarm; ``width`` and ``total`` are ADWIN's before it."""
+        windows, detector = self._windows, self._detector
+        if isinstance(detector, GLR):
+            shift = compared(windows, detector)
         else:
-            if adwin:  # it reports which two parts differ in the mean, but not where it changed
-                dropped = (total + number - adwin.total) / (width + 1 - adwin.width)
-                rises = adwin.estimation > dropped
-                earliest_seq = self._windows.split(int(adwin.width))[1].seq
-            older, newer = self._windows.split_by_mean(rises=rises, smallest=self._smallest)
-        replay_seq = self._windows.split(2 * newer.part.n)[1].seq
-        self._windows.forget(newer.part.n)
-        after, loss_before, loss_after = newer.part, older and older.mean_loss, newer.mean_loss
-        if glr and older:
-            mean = older.part.mean
-            after = after._replace(mean=mean + glr.selection * (after.mean - mean))
-        has_lower_loss = (
-            loss_before is not None and loss_after is not None and loss_after < loss_before
-        )
-        return Shift(
-            older and older.part,
-            after,
-            inflation=glr.inflation if glr else None if self.signal == "value" else 1.0,
-            after_seq=newer.seq,
-            replay_seq=replay_seq,
-            earliest_seq=min(earliest_seq, newer.seq),
-            loss_before=loss_before,
-            loss_after=loss_after,
-            learning=has_lower_loss and self._course.is_falling,
-        )
+            earliest_seq, rises = windows.seq, None
+            if self._is_adwin:  # it reports which two parts differ in the mean, but not where
+                dropped = (total - detector.total) / (width + 1 - detector.width)
+                rises = detector.estimation > dropped
+                earliest_seq = windows.split(int(detector.width))[1].seq
+            older, newer = windows.split_by_mean(rises=rises, smallest=self._smallest)
+            inflation = None if self.signal == "value" else 1.0
+            shift = shift_between(windows, older, newer, earliest_seq, inflation)
+        windows.forget(shift.after.n)
+        before, after = shift.loss_before, shift.loss_after
+        has_lower_loss = before is not None and after is not None and after < before
+        return shift._replace(learning=has_lower_loss and self.is_learning)
 
     def _outcome(self, follow_up: FollowUp, seq: int) -> Outcome:
         """End a follow-up; return the outcome."""
@@ -137,49 +141,37 @@ class SignalWatch:
         back = self._windows.split_by_mean(rises=not follow_up.shift.rises)[1]
         return follow_up.outcome(seq, back.seq)
 
-    def change(
-        self,
-        shift: Shift,
-        *,
-        stream: str,
-        seq: int,
-        ts: Timestamp | None,
-        method: Watched,
-        feature: str | None = None,
-        value: float | None = None,
-        std_error: float | None = None,
-        model_version: str | None = None,
-        incarnation: Incarnation = FIRST_INCARNATION,
-    ) -> Change:
-        """Return the record of a change, without its sentence and what other records tell."""
-        before, after = shift.before, shift.after
-        return Change(
-            id=change_id(stream, "drift", feature, method, seq, incarnation, self.signal),
-            stream=stream,
-            kind="drift",
-            seq=seq,
-            previous_seq=None,
-            ts=ts,
-            feature=feature,
-            method=method,
-            detail="",
-            signal=self.signal,
-            status="noticed",
-            status_seq=seq,
-            learning=shift.learning,
-            before=before and before.mean,
-            before_std_error=std_error_of(before, shift.inflation),
-            after=after.mean,
-            after_std_error=std_error_of(after, shift.inflation),
-            direction=before and ("rose" if after.mean > before.mean else "fell"),
-            window=after.n,
-            after_seq=shift.after_seq,
-            delay_bound=seq - shift.earliest_seq,
-            replay_seq=shift.replay_seq,
-            value=value,
-            std_error=std_error,
-            loss_before=shift.loss_before,
-            loss_after=shift.loss_after,
-            model_version=model_version,
-            incarnation=incarnation,
-        )
+
+def compared(windows: Windows, glr: GLR) -> Shift:
+    """Return the shift of the numbers in windows at an alarm of their detector."""
+    # without the blocks around the split: one has numbers of both sides
+    older = windows.split(glr.width + BLOCK, glr.span - BLOCK)[0]
+    newer = windows.split(glr.width - BLOCK)[1]
+    earliest_seq = windows.split(glr.widest)[1].seq
+    shift = shift_between(windows, older, newer, earliest_seq, glr.inflation)
+    if older is None:
+        return shift
+    mean, after = older.part.mean, shift.after
+    selected = mean + glr.selection * (after.mean - mean)
+    return shift._replace(after=after._replace(mean=selected))
+
+
+def shift_between(
+    windows: Windows,
+    older: Bucket | None,
+    newer: Bucket,
+    earliest_seq: int,
+    inflation: float | None,
+) -> Shift:
+    """Return the shift from older numbers to the newest ones of windows."""
+    return Shift(
+        older and older.part,
+        newer.part,
+        inflation=inflation,
+        after_seq=newer.seq,
+        replay_seq=windows.split(2 * newer.part.n)[1].seq,
+        earliest_seq=min(earliest_seq, newer.seq),
+        loss_before=older and older.mean_loss,
+        loss_after=newer.mean_loss,
+        learning=False,
+    )

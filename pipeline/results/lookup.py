@@ -66,7 +66,7 @@ def find_drift(changes: Iterable[Change], wanted: str) -> Change:
         raise UnknownChangeError(f"{wanted} is an incident: name one of its changes, {ids}")
     kind = found.change.kind
     if kind != "drift":
-        raise UnknownChangeError(f"{wanted} is a notice ({kind}): only drift can be plotted")
+        raise UnknownChangeError(f"{wanted} is of the kind {kind!r}: only drift can be plotted")
     return found.change
 
 

@@ -135,7 +135,7 @@ class Store:
     ) -> bool:
         if isinstance(record, Explanation) and not record.seqs:
             return False  # it repeats the previous one
-        is_notice = isinstance(record, Change) and record.kind != "drift"
+        is_notice = isinstance(record, Change) and record.is_notice
         # a notice's stream may be a partition of another topic
         stream = self.streams.get(record.stream) if is_notice else self._stream(record.stream)
         if (stream is None and not is_notice) or not self._is_new(record, partition):

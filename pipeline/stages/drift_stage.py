@@ -11,6 +11,7 @@ from fluxplain.drift.curve_history import CurveHistory
 from fluxplain.drift.evidence import EARLIER
 from fluxplain.drift.follow_up import Outcome
 from fluxplain.drift.incidents import Followed, Incidents
+from fluxplain.drift.noticed import noticed
 from fluxplain.drift.recent_observations import Recent
 from fluxplain.drift.regimes import Regimes
 from fluxplain.drift.sentences import sentence
@@ -260,8 +261,9 @@ def _detect(stream: _Stream, watch: SignalWatch, e: Explanation, read: int) -> N
                 series = e.feature, e.method, watch.signal
                 stream.incidents.add(e.seq, Followed(series, e.incarnation, found, after))
                 continue
-            change = watch.change(
+            change = noticed(
                 found,
+                signal=watch.signal,
                 stream=e.stream,
                 seq=seq,
                 ts=e.ts,

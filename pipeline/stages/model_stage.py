@@ -12,6 +12,7 @@ from fluxplain.config.replica import Replica
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.evidence import EARLIER
 from fluxplain.drift.follow_up import OpenChanges, Outcome, Shift
+from fluxplain.drift.noticed import noticed
 from fluxplain.drift.recent_losses import RecentLosses
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
@@ -22,6 +23,7 @@ from fluxplain.schemas.numbers import is_moderate
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch
 from fluxplain.stages.contrasts import ByFeature, Contrasts
+from fluxplain.stages.distributions import Distributions
 from fluxplain.stages.evaluations import Evaluations
 from fluxplain.stages.intake.intake import Decoded, Intake
 from fluxplain.stages.intake.missing import Coverage, Filler
@@ -109,6 +111,7 @@ class ModelStage:
             kinds = {name: name in config.categorical for name in config.features}
             self._losses = RecentLosses(kinds, 3 * self._follow_up + EARLIER)
         self._loss_changed_seq: int | None = None
+        self._distributions = Distributions(config, stream) if self._is_first else None
         self._gate, self._open = EffectGate(config.drift.min_effect), OpenChanges()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -307,28 +310,45 @@ class ModelStage:
         ]
 
     def _publish(self, sample: Sample, answer: Answer) -> list[Record]:
-        """Return the prediction, and changes of the loss and of the wrong predictions."""
+        """Return the prediction, and changes of the loss, errors, inputs and predictions."""
         counts, version, loss = self._intake.labels.counts, self.active.version, answer.loss
         prediction = self._predictions.of(
             sample, answer.output, loss, labels=counts, model_version=version
         )
+        return [
+            prediction,
+            *self._changes_of_loss(sample, loss, prediction.error),
+            *self._changes_of_distributions(sample, answer.output),
+        ]
+
+    def _changes_of_loss(self, sample: Sample, loss: float | None, error: float) -> list[Change]:
         if loss is None or not is_moderate(loss):
-            return [prediction]
-        signals: dict[Signal, float] = {"increment": loss, "error": prediction.error or 0.0}
+            return []
+        signals: dict[Signal, float] = {"increment": loss, "error": error}
         if self._losses is not None:
             self._losses.add(sample.seq, sample.id, sample.x, signals)
         found = [
             self._change(watch, each, sample)
             for watch in self._watches
-            for each in watch.update(sample.seq, signals[watch.signal], loss, version)
+            for each in watch.update(sample.seq, signals[watch.signal], loss, self.active.version)
         ]
-        return [prediction, *(self._finished(each) for each in found if each is not None)]
+        return [self._finished(each) for each in found if each is not None]
 
     def _finished(self, change: Change) -> Change:
         """Return a change with what is behind it, and its sentence."""
         if self._losses is not None:
             change = self._losses.with_what_is_behind(change, self._follow_up, self._seed)
         return replace(change, detail=sentence(change))
+
+    def _changes_of_distributions(self, sample: Sample, output: Output | None) -> list[Change]:
+        if self._distributions is None:
+            return []
+        return self._distributions.changes(
+            sample,
+            output,
+            is_learning=lambda: any(watch.is_learning for watch in self._watches),
+            model_version=self.active.version,
+        )
 
     def _change(self, watch: SignalWatch, found: Outcome | Shift, sample: Sample) -> Change | None:
         """Return the change of a signal, without its sentence; None if it is too small.
@@ -341,7 +361,8 @@ class ModelStage:
             )
         self._loss_changed_seq = found.begins_seq
         about: dict[str, Any] = {"stream": self.stream, "model_version": self.active.version}
-        change = watch.change(found, **about, seq=sample.seq, ts=sample.ts, method="loss")
+        about |= {"seq": sample.seq, "ts": sample.ts, "method": "loss", "signal": watch.signal}
+        change = noticed(found, **about)
         passed = self._gate.passed(change, others=0.0)
         if passed is not None:
             self._open.add(passed)

@@ -131,7 +131,8 @@ drift.params.false_alarms = 2 => drift.params.false_alarms belongs next to param
 drift.params.clock = 8 => drift.params.clock is not a parameter of 'glr' & nothing
 drift.false_alarms = 0 => drift.false_alarms is 0 & greater than or equal
 drift.min_effect = 1 => drift.min_effect is 1 & less than 1
-drift.detector = 'adwin'; drift.false_alarms = 2 =>
+drift.detector = 'adwin'; drift.input.enabled = false; drift.output.enabled = false; \
+  drift.false_alarms = 2 =>
   drift.false_alarms is 2 & 'glr' & 'adwin'
 drift.delta = 0.1 => drift.delta is 0.1 & 'adwin' & 'glr'
 drift.isage.detector = 'kswin'; drift.isage.params.window_size = 50 =>

@@ -4,6 +4,7 @@ import math
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.follow_up import MOST_OPEN, OpenChanges, Outcome, Series, series_of
+from fluxplain.drift.noticed import noticed
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.drift.windows import Part
@@ -41,8 +43,8 @@ def published(
                 series: Series = None, "loss", "increment"
                 change = changes.completed(series, FIRST_INCARNATION, each, others=0.0)
             else:
-                noticed = watch.change(each, stream="s-0", seq=t, ts=None, method="loss")
-                change = gate.passed(noticed, others=0.0)
+                about: dict[str, Any] = {"stream": "s-0", "seq": t, "ts": None, "method": "loss"}
+                change = gate.passed(noticed(each, signal=watch.signal, **about))
                 if change is not None:
                     changes.add(change)
             if change is not None:

@@ -17,6 +17,7 @@ from fluxplain.drift.detectors import (
     parameters,
 )
 from fluxplain.drift.follow_up import Shift
+from fluxplain.drift.noticed import noticed
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.loading.import_strings import load
@@ -164,7 +165,7 @@ def test_what_was_zero_before_a_change_is_told_as_exactly_that(seed: int) -> Non
 def test_a_change_without_a_before_says_what_is_now() -> None:
     watched = watch("page_hinkley", min_instances=2, threshold=1.0)
     [(seq, shift)] = shifts(watched, [0.0, 0.0, 0.0, 9.0])
-    change = watched.change(shift, stream="s-0", seq=seq, ts=None, method="loss")
+    change = noticed(shift, signal=watched.signal, stream="s-0", seq=seq, ts=None, method="loss")
     assert (change.before, change.after, change.window) == (None, 2.25, 4)
     assert sentence(change).startswith("the loss changed to 2.2 ± 2.2")
 

@@ -1,7 +1,7 @@
 """The model stage watches the loss and the errors: the first shard publishes their changes."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from river.drift import ADWIN
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.drift.recent_losses import RecentLosses
-from fluxplain.schemas import Change
+from fluxplain.schemas import Change, Record
 from fluxplain.schemas.change import Signal, change_id
 from fluxplain.stages import ModelStage
 from fluxplain.stages.model_stage import WHOLE
@@ -34,9 +34,12 @@ def loss_changes(
     model = {"factory": "tests.kit.support:Constant"}
     x = {"a": 1.0, "b": 2.0, "c": "u"}
     values = [{"x": x, "y": y, "ts": t} for t, y in enumerate(labels)]
-    return of_kind(
-        modelled(linear_config(model=model, drift={"loss": drift}), values, replica), Change
-    )
+    return drifts(modelled(linear_config(model=model, drift={"loss": drift}), values, replica))
+
+
+def drifts(records: Iterable[Record]) -> list[Change]:
+    """Return the changes of the loss and the errors, without those of inputs and predictions."""
+    return [each for each in of_kind(records, Change) if each.kind == "drift"]
 
 
 def labels(n: int = 700) -> list[float | None]:
@@ -136,7 +139,7 @@ def classified(*chances: Chances) -> list[dict[str, Any]]:
 def test_the_errors_change_without_the_loss_and_the_loss_without_them(
     later: Chances, signal: str, text: str
 ) -> None:
-    found = of_kind(modelled(classifying(), classified(QUIET, later)), Change)
+    found = drifts(modelled(classifying(), classified(QUIET, later)))
     assert [(c.signal, c.status) for c in found] == [(signal, "noticed"), (signal, "confirmed")]
     assert HALF < found[0].seq < HALF + 200
     assert (found[0].feature, found[0].method) == (None, "loss")
@@ -145,7 +148,7 @@ def test_the_errors_change_without_the_loss_and_the_loss_without_them(
 
 
 def test_each_change_of_the_two_has_its_own_id_and_second_record() -> None:
-    found = of_kind(modelled(classifying(), classified(QUIET, BAD)), Change)
+    found = drifts(modelled(classifying(), classified(QUIET, BAD)))
     ids = {signal: {c.id for c in found if c.signal == signal} for signal in ("increment", "error")}
     assert all(len(each) == 1 for each in ids.values())
     both: tuple[Signal, ...] = ("increment", "error")
@@ -180,9 +183,9 @@ def test_errors_are_watched_besides_a_watched_cross_entropy_only(
     loss: str, drift: dict[str, Any], signals: set[str]
 ) -> None:
     config, values = classifying(loss, **drift), classified(QUIET, BAD)
-    assert {c.signal for c in of_kind(modelled(config, values), Change)} == signals
+    assert {c.signal for c in drifts(modelled(config, values))} == signals
     second = modelled(config, values, Replica("model", 1, 2))
-    assert of_kind(second, Change) == []
+    assert drifts(second) == []
 
 
 def confined() -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from fluxplain.monitor.terminal.sparklines import MARKS, one_line, plain_table
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas, Row, latest_first, overview
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
-from fluxplain.schemas.wording import compared, plural, printable, signal_name
+from fluxplain.schemas.wording import compared, plural, printable, signal_name, subject
 
 AROUND = 6
 """Lines for the table's header, the legend and blank lines."""
@@ -133,9 +133,10 @@ def _change(row: Row) -> str:
     change = row.change
     if change is None:
         return ""
-    if change.kind != "drift":
+    if change.is_notice:
         return printable(f"{change.seq:,} {change.kind}")
     mark = MARKS.get(change.direction or "", "●")
     of = "" if change.feature is None else f"{change.feature} "
+    what = subject(change) if change.is_of_distribution else f"{of}{signal_name(change)}"
     moved = " → ".join(compared(change.before, change.after))
-    return printable(f"{change.seq:,} {mark} {of}{signal_name(change)} {moved}")
+    return printable(f"{change.seq:,} {mark} {what} {moved}")

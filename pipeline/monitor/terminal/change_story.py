@@ -32,12 +32,14 @@ MEANING: dict[Watched, str] = {
     "loss": "loss of the model's predictions",
 }
 
-NOTICES: dict[str, str] = {
+KINDS: dict[str, str] = {
     "cold-start": "a role started without the beginning of its log",
     "model": "another model takes over, or its announcement was withdrawn",
     "schema": "observations have other features than before",
     "autocorrelation": "importances may be too small: replacements resemble the values",
     "gap": "messages that an explanation needed were lost before they were read",
+    "input": "the values of a feature changed",
+    "output": "the predictions changed",
 }
 
 MORE = "`fluxplain explain-change ID` explains each of them."
@@ -85,7 +87,7 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
     facts.add_row("change", printable(change.id))
     facts.add_row("when", f"{printable(change.stream)} seq {change.seq:,}{_time(change)}")
     if change.kind != "drift":
-        facts.add_row("what", f"{change.kind}: {NOTICES[change.kind]}")
+        facts.add_row("what", f"{change.kind}: {KINDS[change.kind]}")
     if change.status is not None and change.status_seq is not None:
         facts.add_row("status", f"{STATUS[change.status]}, as of seq {change.status_seq:,}")
     _add_measures(facts, change)
@@ -169,6 +171,8 @@ def _add_measures(facts: Table, change: Change) -> None:
     if before is not None and after is not None and change.is_step:
         verb = change.direction or ("rose" if after > before else "fell")
         of_what = "the larger" if method == "loss" else "all importance"
+        if change.is_of_distribution:
+            of_what = "the values"
         size = change.effect_size
         share = "" if size is None else f", {size:.0%} of {of_what}"
         effect = abs(after - before)

@@ -188,7 +188,7 @@ def _changes(view: StreamView, n: int) -> Sequence[RenderableType]:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for change in shown:
-        text = Text(in_short(change), style="" if change.kind == "drift" else "yellow")
+        text = Text(in_short(change), style="yellow" if change.is_notice else "")
         if change.incident is not None:
             text.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
         table.add_row(Text(f"{change.seq:,}", style="dim"), Text(printable(change.id)), text)

@@ -17,6 +17,7 @@ from fluxplain.config import DriftSettings
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.follow_up import Shift
+from fluxplain.drift.noticed import noticed
 from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import evaluator_for
 from fluxplain.evaluate.encoding import Floats
@@ -68,7 +69,9 @@ class Variant(NamedTuple):
                     if not isinstance(shift, Shift):
                         continue
                     others = sum(abs(main[each].mean) for each in main if each != feature)
-                    change = watch.change(shift, stream="", seq=t, ts=None, method="loss")
+                    change = noticed(
+                        shift, signal=watch.signal, stream="", seq=t, ts=None, method="loss"
+                    )
                     if gates[feature].passed(change, others) is not None:
                         found[feature].append(t)
         return found

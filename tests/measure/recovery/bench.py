@@ -113,7 +113,7 @@ class Outputs:
         name, value = self._reader.name(message), message.value()
         assert value is not None
         fields = orjson.loads(value)
-        if fields.get("method") == "loss":
+        if fields.get("method") == "loss" or fields.get("kind") in {"input", "output"}:
             return  # by the model, which its predictions tell more of
         role, at = PUBLISHED[name], message.timestamp()[1] / 1000
         key = identity(name, value)

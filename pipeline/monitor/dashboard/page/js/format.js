@@ -37,6 +37,13 @@ export function tick(value) {
 
 const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−").replace("e+", "e");
 
+/** Names what a change of an input or of the predictions is about. */
+function distributionOf({ kind, feature, signal, category }) {
+  if (signal === "share") return kind === "input" ? `The share of ${feature} = ${category}` : `The predicted probability of ${category}`;
+  if (kind === "output") return signal === "spread" ? "The spread of the predictions" : "The mean prediction";
+  return signal === "spread" ? `The spread of input ${feature}` : `Input ${feature}`;
+}
+
 /** Kind of a notice → its title. */
 const NOTICES = {
   "cold-start": "Cold start",
@@ -60,6 +67,7 @@ export const subjectOf = (change) => change.feature ?? (change.signal === "error
 
 export function titleOf(change) {
   const verb = change.direction ?? "changed";
+  if (change.kind === "input" || change.kind === "output") return `${distributionOf(change)} ${verb}`;
   if (change.kind !== "drift") return NOTICES[change.kind];
   if (change.signal === "trend") return `The effect of ${change.feature} reversed`;
   if (change.signal === "error") return `The share of wrong predictions ${verb}`;

@@ -129,7 +129,7 @@ function facts(story) {
   }
   if (story.after_seq !== null) add("Began", `near record ${count(story.after_seq)}`, earlier(story));
   if (story.status in STATUS) add("Status", STATUS[story.status], known(story));
-  add(story.kind === "drift" ? "Detected" : "Seen", `at record ${count(story.seq)}`);
+  add(story.signal !== null ? "Detected" : "Seen", `at record ${count(story.seq)}`);
   if (story.loss_before !== null && story.loss_after !== null) {
     const scale = Math.max(story.loss_before, story.loss_after);
     add("Mean loss", `${number(story.loss_before, scale)} → ${number(story.loss_after, scale)}`, h("small", {}, ` ${signed(story.loss_after - story.loss_before, scale)}`));

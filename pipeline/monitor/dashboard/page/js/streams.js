@@ -1,7 +1,7 @@
 // The table of all streams, if there are several: one row each, and the choice of one.
 
 import { $, h, setText, svg } from "./dom.js";
-import { METHOD_NAMES, compact, count, number, percent, subjectOf } from "./format.js";
+import { METHOD_NAMES, compact, count, number, percent, subjectOf, titleOf } from "./format.js";
 import { data, view } from "./store.js";
 import * as api from "./api.js";
 
@@ -99,7 +99,7 @@ function trends(top) {
 function latest(change) {
   const direction = { rose: "▲", fell: "▼" }[change.direction] ?? "●";
   const scale = Math.max(Math.abs(change.before ?? 0), Math.abs(change.after ?? 0));
-  const what = change.kind === "drift" ? `${subjectOf(change)}${change.feature ? ` ${METHOD_NAMES[change.method]}` : ""}` : change.kind;
+  const what = change.kind === "drift" ? `${subjectOf(change)}${change.feature ? ` ${METHOD_NAMES[change.method]}` : ""}` : change.signal === null ? change.kind : titleOf(change);
   const moved = change.after === null ? "" : ` ${number(change.before, scale)} → ${number(change.after, scale)}`;
   return h("span", { title: change.detail },
     h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, direction),

@@ -1,0 +1,127 @@
+"""The shares of categories since the last change, in bounded memory."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from fluxplain.drift.glr_kernels import BLOCK
+from fluxplain.drift.windows import Bucket, Part, Windows
+from fluxplain.schemas.record import Value
+
+MOST_BLOCKS = 256
+"""Newest blocks that are kept apart; older ones are summed."""
+
+MOST_CATEGORIES = 1_000
+"""Categories that are counted in the sum of older blocks, the first ones."""
+
+Shares = Mapping[Value, float]
+"""Category → 1, of one observation; or class → its predicted probability."""
+
+
+class Sums:
+    """Sums of the shares of some observations, from ``seq`` on, and sums of their squares."""
+
+    __slots__ = ("n", "seq", "squares", "sums")
+
+    def __init__(self, seq: int) -> None:
+        self.seq, self.n = seq, 0
+        self.sums: dict[Value, float] = {}
+        self.squares: dict[Value, float] = {}
+
+    def add(self, n: int, sums: Shares, squares: Shares) -> None:
+        """Add sums of ``n`` observations; of the first categories only."""
+        self.n += n
+        for category, total in sums.items():
+            if category in self.sums or len(self.sums) < MOST_CATEGORIES:
+                self.sums[category] = self.sums.get(category, 0.0) + total
+                self.squares[category] = self.squares.get(category, 0.0) + squares[category]
+
+    def bucket(self, category: Value) -> Bucket:
+        """Return the shares of a category."""
+        mean = self.sums.get(category, 0.0) / self.n
+        squares = self.squares.get(category, 0.0) - self.n * mean * mean
+        return Bucket(Part(self.n, mean, max(squares, 0.0)), self.seq, 0, 0.0)
+
+
+class ShareHistory:
+    """Keeps the newest blocks of shares, and the sums of those before.
+
+    Examples
+    --------
+    >>> history = ShareHistory()
+    >>> for seq in range(0, 800, 8):
+    ...     history.add(seq, [{"a" if seq < 400 else "b": 1.0}, {"c": 1.0}] * 4)
+    >>> history.most_moved(400)
+    'b'
+    >>> before, after = history.windows("b").split(400)
+    >>> before.part.mean, after.part.mean
+    (0.0, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self._older: Sums | None = None
+        self._blocks: deque[Sums] = deque()
+
+    def add(self, seq: int, rows: Sequence[Shares]) -> None:
+        """Append a block of observations that begins at ``seq``."""
+        block = Sums(seq)
+        for row in rows:
+            block.add(1, row, {category: share * share for category, share in row.items()})
+        self._blocks.append(block)
+        if len(self._blocks) > MOST_BLOCKS:
+            oldest = self._blocks.popleft()
+            if self._older is None:
+                self._older = Sums(oldest.seq)
+            self._older.add(oldest.n, oldest.sums, oldest.squares)
+
+    @property
+    def n(self) -> int:
+        """How many observations are remembered."""
+        return sum(each.n for each in self._all())
+
+    def common(self, rare: float) -> dict[Value, None]:
+        """Return the categories without the least frequent ones, which have a share of ``rare``.
+
+        The most frequent one is the first.
+        """
+        sums = _total(self._all()).sums
+        ordered = sorted(sums, key=lambda category: sums[category])
+        upto = accumulate(sums[category] for category in ordered)
+        least = rare * sum(sums.values())
+        known = [each for each, total in zip(ordered, upto, strict=True) if total > least]
+        return dict.fromkeys(reversed(known))
+
+    def windows(self, category: Value) -> Windows:
+        """Return the shares of a category."""
+        return Windows.of([each.bucket(category) for each in self._all()])
+
+    def most_moved(self, newest: int) -> Value:
+        """Return the category whose share in the newest observations differs most from before.
+
+        Of equal ones, the last in order: with two classes, it is the second one.
+        """
+        blocks = self._all()
+        split = max(len(blocks) - newest // BLOCK, 1)
+        before, after = _total(blocks[:split]), _total(blocks[split:])
+
+        def rank(category: Value) -> tuple[float, str, Value]:
+            means = [each.sums.get(category, 0.0) / max(each.n, 1) for each in (before, after)]
+            return round(abs(means[1] - means[0]), 9), type(category).__name__, category
+
+        return max({**before.sums, **after.sums}, key=rank)
+
+    def forget(self, newest: int) -> None:
+        """Drop all but about ``newest`` observations."""
+        self._older = None
+        while len(self._blocks) > max(newest // BLOCK, 1):
+            self._blocks.popleft()
+
+    def _all(self) -> list[Sums]:
+        return [*([] if self._older is None else [self._older]), *self._blocks]
+
+
+def _total(blocks: Sequence[Sums]) -> Sums:
+    total = Sums(0)
+    for block in blocks:
+        total.add(block.n, block.sums, block.squares)
+    return total
