@@ -37,7 +37,7 @@ FalseAlarms = Annotated[float, Field(ge=1e-6, le=100.0)]
 
 
 class DistributionDriftSettings(Section):
-    """Change detection over a distribution, always by `"glr"`."""
+    """Change detection over the values of each feature, or the predictions: always by `"glr"`."""
 
     enabled: bool = True
     """Whether to detect changes."""
@@ -104,9 +104,7 @@ class DriftSettings(Section):
     """Changes of a stream within this many observations form one incident."""
     loss: LossDriftSettings = LossDriftSettings()
     input: DistributionDriftSettings = DistributionDriftSettings()
-    """Change detection over the values of each feature."""
     output: DistributionDriftSettings = DistributionDriftSettings()
-    """Change detection over the predictions."""
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` for a parameter that its detector does not take; loads River."""
