@@ -124,6 +124,6 @@ def test_changes_in_another_unit_are_the_same(unit: float) -> None:
     for change, expected in pairs:
         for name in ("seq", "feature", "method", "direction", "status", "after_seq"):
             assert getattr(change, name) == getattr(expected, name)
-        scale = unit ** METHODS[str(change.method)]
+        scale = unit ** power_of({"kind": change.kind, "method": change.method})
         assert change.after == pytest.approx(scale * (expected.after or 0.0), rel=1e-9)
         assert change.before == pytest.approx(scale * (expected.before or 0.0), rel=1e-9)
