@@ -120,7 +120,7 @@ def read_rows(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
 def record_of(kind: type[Any], row: dict[str, Any]) -> Any:
     """Return the record that a row was made of."""
     kept = dict(row)
-    for name in {"id", "ts", "prediction", "first_prediction", "y"} & kept.keys():
+    for name in {"id", "ts", "prediction", "first_prediction", "y", "category"} & kept.keys():
         if not (kind is Change and name == "id"):
             kept[name] = from_text(kept[name])
     if kept.get("ice") is not None:

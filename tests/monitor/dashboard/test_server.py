@@ -15,7 +15,7 @@ from fluxplain.config import Config
 from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server
 from fluxplain.monitor.dashboard.views import SHOWN_POINTS
 from fluxplain.results.store import Store
-from fluxplain.schemas.change import Kind
+from fluxplain.schemas.change import NoticeKind
 from fluxplain.schemas.methods import METHOD_NAMES
 from tests.kit.records import letter, reasons
 from tests.kit.support import make_config
@@ -122,7 +122,7 @@ def test_the_page_calls_each_method_as_everything_else_does(config: Config, stor
 def test_the_page_names_each_kind_of_notice_for_what_it_is() -> None:
     [table] = re.findall(r"NOTICES = {(.*?)}", (PAGE / "js/format.js").read_text(), re.DOTALL)
     titles = dict(re.findall(r'"(.+?)": "(.+?)"', table))
-    assert titles.keys() == set(get_args(Kind)) - {"drift"}
+    assert titles.keys() == set(get_args(NoticeKind))
     assert len(set(titles.values())) == len(titles)
 
 
