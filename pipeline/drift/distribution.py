@@ -104,7 +104,7 @@ class ShareWatch:
         self._common: dict[Value, None] = {}  # the most frequent first; empty until known
 
     def update_block(self, seqs: Sequence[int], rows: Sequence[Shares]) -> Iterator[Found]:
-        """Take the shares of :data:`~fluxplain.drift.glr_kernels.BLOCK` observations."""
+        """Take the shares of :data:`~fluxplain.drift.glr_rows.BLOCK` observations."""
         self._history.add(seqs[0], rows)
         for each in [*self._open]:
             category, follow_up = each

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fluxplain.drift import glr_kernels as kernels
-from fluxplain.drift.glr_kernels import BLOCK, CARRIERS, DEPENDENT, FIELDS, LEAST, SIZE, SIZES, SUMS
+from fluxplain.drift.glr_kernels import DEPENDENT, LEAST, SIZES, SUMS
+from fluxplain.drift.glr_rows import BLOCK, CARRIERS, FIELDS, SIZE, add, count_lost
 from fluxplain.evaluate.encoding import Floats
 
 REFERENCE, LONGEST_REFERENCE = 256, 1024
@@ -180,7 +181,7 @@ class GLR:
         numbers, self._numbers = np.array(self._numbers), []
         for begin in range(0, len(numbers), BLOCK):
             self._take(numbers[begin : begin + BLOCK])
-        self._check_unit(len(numbers), kernels.count_lost(numbers, self._low, self._unit))
+        self._check_unit(len(numbers), count_lost(numbers, self._low, self._unit))
 
     def _has_unit(self) -> bool:
         """Return whether the unit is known now; equal numbers are collected for longer."""
@@ -192,7 +193,7 @@ class GLR:
         low, high = next(((low, high) for low, high in tails if low < high), tails[-1])
         if low == high and len(self._numbers) < LONGEST_REFERENCE:
             return False
-        lost = kernels.count_lost(np.array(first), low, high - low)
+        lost = count_lost(np.array(first), low, high - low)
         if len(ordered) < REFERENCE and (lost > LOST * len(first) or len({*first}) == 1):
             # a model that begins may have no losses, or all the same
             self._numbers = rest
@@ -264,12 +265,12 @@ class GLR:
 def _compile() -> None:
     """Compile the inner loops when a detector is made, and not in the middle of a stream."""
     rows, numbers = np.zeros((1, FIELDS)), np.zeros(BLOCK)
-    kernels.count_lost(numbers, 0.0, 0.0)
+    count_lost(numbers, 0.0, 0.0)
     sums = np.zeros((3, SIZES, SUMS))
     kernels.take(numbers, 0.0, 0.0, rows, 0, sums, LEAST)
     kernels.begin_anew(sums, rows[0], rows[0])
     kernels.rescale(rows, sums, np.zeros(2), np.zeros(2))
-    kernels.add(rows[0], rows[0])
+    add(rows[0], rows[0])
     kernels.checked(rows[0], rows[0], 1.0, 1.0, 0.0, 0.0)
     kernels.without_burst(rows[0], rows, 1.0)
     kernels.is_carried(rows[0], rows[0])
@@ -278,5 +279,5 @@ def _compile() -> None:
 def _together(rows: Floats) -> Floats:
     all_of_them: Floats = rows[0].copy()
     for row in rows[1:]:
-        kernels.add(all_of_them, row)
+        add(all_of_them, row)
     return all_of_them

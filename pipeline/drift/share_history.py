@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from fluxplain.drift.glr_kernels import BLOCK
+from fluxplain.drift.glr_rows import BLOCK
 from fluxplain.drift.windows import Bucket, Part, Windows
 from fluxplain.schemas.record import Value
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.follow_up import MOST_OPEN, FollowUp, Outcome, Shift
 from fluxplain.drift.glr import GLR
-from fluxplain.drift.glr_kernels import BLOCK
+from fluxplain.drift.glr_rows import BLOCK
 from fluxplain.drift.loss_course import LossCourse
 from fluxplain.drift.windows import Bucket, Windows
 

@@ -9,7 +9,7 @@ from fluxplain.config import Config
 from fluxplain.drift.distribution import Found, NumberDistribution, ShareWatch
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.follow_up import OpenChanges, Outcome
-from fluxplain.drift.glr_kernels import BLOCK
+from fluxplain.drift.glr_rows import BLOCK
 from fluxplain.drift.noticed import noticed
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.share_history import Shares

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fluxplain.drift.distribution import NumberDistribution, ShareWatch
 from fluxplain.drift.follow_up import MOST_OPEN, Outcome
-from fluxplain.drift.glr_kernels import BLOCK
+from fluxplain.drift.glr_rows import BLOCK
 from fluxplain.drift.share_history import MOST_BLOCKS, MOST_CATEGORIES, ShareHistory, Shares
 from tests.kit.support import PROPERTY
 

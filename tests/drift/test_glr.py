@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.drift import glr_kernels as kernels
+from fluxplain.drift import glr_rows
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.glr import GLR
 from fluxplain.drift.signal_watch import SignalWatch
@@ -108,9 +109,9 @@ def test_dependent_numbers_that_all_change_their_sign_are_found_soon(late: int) 
 
 def test_the_statistic_without_a_burst_is_that_of_the_other_numbers() -> None:
     def rows(means: list[float]) -> Floats:
-        made = np.zeros((len(means), kernels.FIELDS))
+        made = np.zeros((len(means), glr_rows.FIELDS))
         for mean, row in zip(means, made, strict=True):
-            kernels.append(np.full(8, mean), row[None], 0, 0.0, 1.0)
+            glr_rows.append(np.full(8, mean), row[None], 0, 0.0, 1.0)
         return made
 
     before = rows([0.0])[0]
@@ -131,7 +132,9 @@ def test_units_do_not_matter(zero: float, unit: float, seed: int) -> None:
 
 
 @PROPERTY
-@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=kernels.CARRIERS), st.integers(300, 590))
+@given(
+    st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=glr_rows.CARRIERS), st.integers(300, 590)
+)
 def test_a_few_outliers_are_no_change(outliers: list[float], at: int) -> None:
     numbers = np.random.default_rng(at).normal(size=600)
     numbers[at : at + len(outliers)] = outliers
@@ -151,19 +154,19 @@ def test_numbers_that_vary_more_are_hardly_a_change() -> None:
 @given(st.integers(0, 3_000), st.integers(0, 10**6))
 def test_rows_hold_all_numbers_in_little_memory(n: int, seed: int) -> None:
     blocks = np.random.default_rng(seed).normal(size=(n // 8, 8))
-    rows, count = np.zeros((200, kernels.FIELDS)), 0
+    rows, count = np.zeros((200, glr_rows.FIELDS)), 0
     for block in blocks:
-        count = kernels.append(block, rows, count, 0.0, 8.0)
+        count = glr_rows.append(block, rows, count, 0.0, 8.0)
     numbers, kept = blocks.ravel(), rows[:count]
     begin = 0
     for row in kept:
-        part = np.sort(numbers[begin : begin + int(row[kernels.SIZE])])
+        part = np.sort(numbers[begin : begin + int(row[glr_rows.SIZE])])
         begin += len(part)
-        assert row[kernels.PLAIN] == pytest.approx(part.sum())
-        assert row[kernels.SUM] == pytest.approx(part.sum() / 8.0)
-        assert row[kernels.SQUARES] == pytest.approx(((part / 8.0) ** 2).sum())
-        assert row[kernels.SMALLEST : kernels.LARGEST].tolist() == part[:3].tolist()
-        assert row[kernels.LARGEST :].tolist() == part[::-1][:3].tolist()
+        assert row[glr_rows.PLAIN] == pytest.approx(part.sum())
+        assert row[glr_rows.SUM] == pytest.approx(part.sum() / 8.0)
+        assert row[glr_rows.SQUARES] == pytest.approx(((part / 8.0) ** 2).sum())
+        assert row[glr_rows.SMALLEST : glr_rows.LARGEST].tolist() == part[:3].tolist()
+        assert row[glr_rows.LARGEST :].tolist() == part[::-1][:3].tolist()
     assert begin == len(numbers)
     assert count <= 9 * math.log2(max(n, 8))
 
