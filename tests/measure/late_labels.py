@@ -154,7 +154,7 @@ def default_alarms(watched: Signals) -> Alarms:
     series = sum(map(len, begun.values())) + len(trends)
     loss_changed = default("loss", series).changes_before(begun["loss"][""])
     found: Alarms = {}
-    for method in get_args(Watched):
+    for method in [each for each in get_args(Watched) if each in begun]:
         is_late = method not in {"loss", "ipdp", "ishap"}
         alarms = default(method, series).alarms(
             begun[method], trends if method == "ipdp" else {}, loss_changed if is_late else ()
