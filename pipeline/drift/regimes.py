@@ -31,6 +31,9 @@ NEARER = 0.5
 """The new profile is as near to an earlier one, with its error, as this share of its distance to
 the one just before."""
 
+ROUNDING = 1e-9
+"""Profiles whose distance is at most this are the same."""
+
 
 class _Profile(NamedTuple):
     """The features' shares of all importance, and the sum of the squares of their errors."""
@@ -96,8 +99,14 @@ def _remember(known: dict[str, _Ended], incident: str, ended: _Ended) -> None:
 
 
 def _alike(new: _Profile, before: _Profile, earlier: list[_Ended]) -> Period | None:
-    """Return the period whose profile is nearest to the new one, if they are alike."""
+    """Return the period whose profile is nearest to the new one, if they are alike.
+
+    None if the new one is like the one just before: only the size of all importances changed then,
+    and with a single feature there is nothing else.
+    """
     most = NEARER * new.distance(before)
+    if most <= ROUNDING:
+        return None
     found: list[tuple[float, Period]] = []
     for each in earlier:
         distance = new.distance(each.profile)

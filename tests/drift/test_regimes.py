@@ -88,6 +88,21 @@ def test_the_size_of_all_importances_does_not_matter() -> None:
     assert periods("ABa") == [None, Period(0, LENGTH - 1)]
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_a_single_feature_returns_to_no_period_when_only_its_size_changes(noise: float) -> None:
+    regimes, recent = Regimes(), Recent([], 1, 10, 4000)
+    rng, read, found = np.random.default_rng(1), -1, list[Period | None]()
+    for place, mean in enumerate([1.0, 2.0, 4.0, 8.0]):
+        seqs = [*range(read + 1, (place + 1) * LENGTH)]
+        increments = rng.normal(mean, noise, len(seqs)).tolist()
+        e = records.explanation("x", seqs[-1], 0.0)
+        recent.add(replace(e, seqs=seqs, increments=increments), read)
+        read = seqs[-1]
+        if place:
+            found.append(regimes.compared(second_record(place * LENGTH, "x"), recent).returns_to)
+    assert found == [None] * 3
+
+
 @pytest.mark.parametrize("order", ["ABCD", "ABDC", "DACB"])
 def test_new_profiles_are_not_taken_for_earlier_ones(order: str) -> None:
     assert [periods(order, seed=seed) for seed in range(5)] == [[None] * 3] * 5
