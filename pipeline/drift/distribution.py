@@ -29,8 +29,12 @@ RARE = 0.02
 """The least frequent categories with so much of all, together, are rare; and so are unknown ones.
 """
 
-MOST_PLACES = 1_000
-"""Categories with places in the order in which they came; those of others are random."""
+MOST_PLACES = 64
+"""Categories with places in the order in which they came; those of others are random.
+
+Places in order vary less from one observation to the next. If ids, all different, had many of them,
+random ones would come after what a detector takes for normal, and would look like a change.
+"""
 
 Found = tuple[Outcome | Shift, "SignalWatch | ShareWatch"]
 """What was found, and by which watch."""

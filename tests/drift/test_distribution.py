@@ -147,6 +147,14 @@ def test_without_a_change_alarms_are_as_rare_as_the_settings_say(name: str) -> N
     assert len(shifts(values, share=share, false_alarms=1.0)) <= 3
 
 
+def test_ids_look_like_no_change_when_their_places_become_random() -> None:
+    alarms = 0
+    for seed in range(25):
+        ids = np.random.default_rng(seed).integers(10**9, size=2_000).tolist()
+        alarms += len(shifts(ids, share=True, false_alarms=1.0))
+    assert alarms <= 2
+
+
 def test_a_history_and_open_changes_are_bounded() -> None:
     watch = ShareWatch(1.0, 10**9)
     rng = np.random.default_rng(1)
