@@ -9,7 +9,7 @@ import numpy as np
 
 from fluxplain.evaluate import Value
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.evaluate.table import Labels
+from fluxplain.evaluate.table import Labels, in_order
 from fluxplain.explain import kernels
 from fluxplain.explain.effects import Curve
 from fluxplain.explain.losses import Loss, Target
@@ -182,11 +182,15 @@ def _together(answered: Answered, method: Method, indices: list[int], loss: Loss
 
 
 def signed_in(answered: Answered, method: Method, indices: list[int]) -> dict[int, float]:
-    """Return the numbers whose sizes are the increments of observations, by index in the run."""
+    """Return the numbers whose sizes are the increments of observations, by index in the run.
+
+    Classes are in the same order as those of curves, whichever of them the model knew first.
+    """
     found: dict[int, float] = {}
+    columns = [*map(answered.labels.index, in_order(answered.labels))]
     for _, group in groupby(indices, answered.sizes(method).__getitem__):
         together = list(group)
-        numbers = signed_of(method)(answered.blocks(method, together))
+        numbers = signed_of(method)(answered.blocks(method, together)[:, :, columns])
         found |= zip(together, numbers.tolist(), strict=True)
     return found
 

@@ -1,5 +1,6 @@
 """The signed mean of iSHAP: its smoothing, and when it is 0."""
 
+import math
 import random
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,7 +12,7 @@ import pytest
 from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.schemas import Explanation
 from tests.kit.stages import explanations
-from tests.kit.support import Linear, linear_config
+from tests.kit.support import Linear, linear_config, make_config
 
 FEATURES = dict.fromkeys("abc", "numeric")
 
@@ -28,6 +29,25 @@ class Falling(Linear):
 
     def __init__(self) -> None:
         super().__init__({"a": -2.0, "b": 1.0})
+
+
+class Likely:
+    """A classifier that says "yes" more often the larger a is."""
+
+    labels = "no", "yes"
+
+    def predict_proba_one(self, x: dict[str, Any]) -> dict[str, float]:
+        yes = 1.0 / (1.0 + math.exp(-x["a"]))
+        return {label: yes if label == "yes" else 1.0 - yes for label in self.labels}
+
+    def learn_one(self, x: dict[str, Any], y: str) -> None:
+        pass
+
+
+class LikelyYesFirst(Likely):
+    """The same, which names the classes in the other order."""
+
+    labels = "yes", "no"
 
 
 def found(
@@ -80,3 +100,25 @@ def test_it_shows_where_inputs_that_moved_push_and_else_it_is_near_0(
     assert abs(mean) < 0.1 * settled[-1].value
     after = [sign * (each.signed or 0.0) for each in a if moved_at - 1 <= each.seq < moved_at + 4]
     assert all(later > earlier for earlier, later in pairwise(after))
+
+
+def test_the_sign_does_not_depend_on_which_class_the_model_knew_first() -> None:
+    settings: dict[str, Any] = {
+        "loss": "cross_entropy",
+        "methods": ["ishap"],
+        "emit_every": 1,
+        "ishap": {"reservoir_size": 20},
+    }
+    rng = random.Random(3)
+    rows = [{"x": {"a": rng.gauss(2.0 * (t >= 90), 1.0)}, "y": "no"} for t in range(100)]
+    signed = []
+    for model in (Likely, LikelyYesFirst):
+        config = make_config(
+            features={"a": "numeric"},
+            label={"type": "string"},
+            model={"factory": f"{__name__}:{model.__name__}", "params": {}},
+            explain=settings,
+        )
+        signed.append([each.signed or 0.0 for each in explanations(config, rows)])
+    assert signed[0] == pytest.approx(signed[1])
+    assert signed[0][-1] > signed[0][-11], "larger numbers make yes likelier"
