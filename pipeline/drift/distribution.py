@@ -8,7 +8,7 @@ from typing import ClassVar
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.follow_up import MOST_OPEN, FollowUp, Outcome, Shift
 from fluxplain.drift.glr import GLR
-from fluxplain.drift.share_history import ShareHistory, Shares
+from fluxplain.drift.share_history import MOST_CHARACTERS, ShareHistory, Shares
 from fluxplain.drift.signal_watch import SignalWatch, compared
 from fluxplain.schemas.change import Signal
 from fluxplain.schemas.record import Value
@@ -85,6 +85,8 @@ class ShareWatch:
     each has a fixed place in the unit interval: the mean place moves if shares do. At an alarm, the
     change is that of the category whose share moved most.
 
+    ``most_characters`` is as in :class:`~fluxplain.drift.share_history.ShareHistory`.
+
     Examples
     --------
     >>> shares, found = ShareWatch(false_alarms=0.1, follow_up=1000), []
@@ -97,11 +99,13 @@ class ShareWatch:
 
     signal: ClassVar[Signal] = "share"
 
-    def __init__(self, false_alarms: float, follow_up: int) -> None:
+    def __init__(
+        self, false_alarms: float, follow_up: int, most_characters: float = MOST_CHARACTERS
+    ) -> None:
         self._false_alarms = false_alarms / OF_SHARES
         self._length = follow_up
         self._place_of: dict[Value, float] = {}
-        self._history = ShareHistory()
+        self._history = ShareHistory(most_characters)
         self._open: list[tuple[Value, FollowUp]] = []
         self.category: Value | None = None
         self._detectors = self._new_detectors()

@@ -20,13 +20,17 @@ from fluxplain.schemas.record import Value
 MOST_VALUES = 200_000
 """Most values of features that are kept."""
 
+MOST_CHARACTERS = 8_000_000
+"""Most characters of the categories and ids that are kept: about 8 MB, four times as much for some
+languages."""
 
 SIGNALS: tuple[Signal, ...] = ("increment", "error")
 
 
 class RecentLosses:
-    """The last ``length`` observations with a loss; fewer if they have more than ``MOST_VALUES``.
+    """The last ``length`` observations with a loss.
 
+    Fewer if they have more than ``MOST_VALUES`` or ``MOST_CHARACTERS``.
     ``kinds`` maps each feature to whether it is categorical.
 
     Examples
@@ -48,8 +52,9 @@ class RecentLosses:
         self._numeric = [name for name, is_categorical in kinds.items() if not is_categorical]
         self._categorical = [name for name, is_categorical in kinds.items() if is_categorical]
         length = max(1, min(length, MOST_VALUES // len(kinds)))
-        self._ids = deque[Id | None](maxlen=length)
-        self._categories = deque[tuple[Value | None, ...]](maxlen=length)
+        self._ids = deque[Id | None]()
+        self._categories = deque[tuple[Value | None, ...]]()
+        self._characters = 0
         # rings, since thousands of objects would slow down each checkpoint
         self._seqs, self._n = np.zeros(length, np.int64), 0
         self._rows = np.zeros((length, len(SIGNALS) + len(self._numeric)))
@@ -58,13 +63,20 @@ class RecentLosses:
         self, seq: int, id_: Id | None, x: Mapping[str, Value], signals: Mapping[Signal, float]
     ) -> None:
         """Take the next observation, with the numbers of its signals."""
-        self._ids.append(id_)
-        self._categories.append(tuple(map(x.get, self._categorical)))
+        self._add_texts(id_, tuple(map(x.get, self._categorical)))
         numbers = [signals.get(each, math.nan) for each in SIGNALS]
         numbers += [x.get(name, math.nan) for name in self._numeric]  # type: ignore[misc]
         place = self._n % len(self._seqs)
         self._seqs[place], self._rows[place] = seq, numbers
         self._n += 1
+
+    def _add_texts(self, id_: Id | None, categories: tuple[Value | None, ...]) -> None:
+        """Keep an id and categories, and drop the oldest ones that are too many or too long."""
+        self._ids.append(id_)
+        self._categories.append(categories)
+        self._characters += _characters(id_, *categories)
+        while len(self._ids) > len(self._seqs) or self._characters > MOST_CHARACTERS:
+            self._characters -= _characters(self._ids.popleft(), *self._categories.popleft())
 
     def with_what_is_behind(self, change: Change, before: int, seed: str) -> Change:
         """Return a change with its evidence, and its region if it is the second record.
@@ -72,7 +84,7 @@ class RecentLosses:
         The region compares the observations since the change with at most ``before`` before it.
         """
         signal, begin = change.signal, change.after_seq
-        if signal not in SIGNALS or begin is None or not self._n:
+        if signal not in SIGNALS or begin is None or not self._ids:
             return change
         known = len(self._ids)
         seqs = np.roll(self._seqs, -self._n)[-known:]
@@ -104,3 +116,7 @@ class RecentLosses:
         ]
         found = find_region(sides[0], sides[1], categories, random.Random(seed))
         return as_region(found, lambda name, code: categories[name][int(code)])
+
+
+def _characters(*values: Value | None) -> int:
+    return sum([len(value) for value in values if isinstance(value, str)])

@@ -14,6 +14,10 @@ MOST_BLOCKS = 256
 MOST_CATEGORIES = 1_000
 """Categories that are counted in the sum of older blocks, the first ones."""
 
+MOST_CHARACTERS = 100_000
+"""Characters of categories in the newest blocks, as many as 2,048 texts of 48; and in the sum of
+older blocks."""
+
 Shares = Mapping[Value, float]
 """Category → 1, of one observation; or class → its predicted probability."""
 
@@ -21,10 +25,10 @@ Shares = Mapping[Value, float]
 class Sums:
     """Sums of the shares of some observations, from ``seq`` on, and sums of their squares."""
 
-    __slots__ = ("n", "seq", "squares", "sums")
+    __slots__ = ("characters", "n", "seq", "squares", "sums")
 
     def __init__(self, seq: int) -> None:
-        self.seq, self.n = seq, 0
+        self.seq, self.n, self.characters = seq, 0, 0
         self.sums: dict[Value, float] = {}
         self.squares: dict[Value, float] = {}
 
@@ -32,9 +36,13 @@ class Sums:
         """Add sums of ``n`` observations; of the first categories only."""
         self.n += n
         for category, total in sums.items():
-            if category in self.sums or len(self.sums) < MOST_CATEGORIES:
+            if category in self.sums or self._has_room():
+                self.characters += _characters(category) if category not in self.sums else 0
                 self.sums[category] = self.sums.get(category, 0.0) + total
                 self.squares[category] = self.squares.get(category, 0.0) + squares[category]
+
+    def _has_room(self) -> bool:
+        return len(self.sums) < MOST_CATEGORIES and self.characters < MOST_CHARACTERS
 
     def bucket(self, category: Value) -> Bucket:
         """Return the shares of a category."""
@@ -45,6 +53,9 @@ class Sums:
 
 class ShareHistory:
     """Keeps the newest blocks of shares, and the sums of those before.
+
+    The blocks have at most ``most_characters`` in their categories. Each text counts in each block,
+    since each observation may bring its own; a model's classes are the same texts in all of them.
 
     Examples
     --------
@@ -58,9 +69,11 @@ class ShareHistory:
     (0.0, 0.5)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_characters: float = MOST_CHARACTERS) -> None:
+        self._most_characters = most_characters
         self._older: Sums | None = None
         self._blocks: deque[Sums] = deque()
+        self._characters = 0
 
     def add(self, seq: int, rows: Sequence[Shares]) -> None:
         """Append a block of observations that begins at ``seq``."""
@@ -68,8 +81,9 @@ class ShareHistory:
         for row in rows:
             block.add(1, row, {category: share * share for category, share in row.items()})
         self._blocks.append(block)
-        if len(self._blocks) > MOST_BLOCKS:
-            oldest = self._blocks.popleft()
+        self._characters += block.characters
+        while self._is_too_long():
+            oldest = self._oldest()
             if self._older is None:
                 self._older = Sums(oldest.seq)
             self._older.add(oldest.n, oldest.sums, oldest.squares)
@@ -114,7 +128,17 @@ class ShareHistory:
         """Drop all but about ``newest`` observations."""
         self._older = None
         while len(self._blocks) > max(newest // BLOCK, 1):
-            self._blocks.popleft()
+            self._oldest()
+
+    def _is_too_long(self) -> bool:
+        n = len(self._blocks)
+        return n > MOST_BLOCKS or (n > 1 and self._characters > self._most_characters)
+
+    def _oldest(self) -> Sums:
+        """Remove the oldest block, and return it."""
+        oldest = self._blocks.popleft()
+        self._characters -= oldest.characters
+        return oldest
 
     def _all(self) -> list[Sums]:
         return [*([] if self._older is None else [self._older]), *self._blocks]
@@ -125,3 +149,7 @@ def _total(blocks: Sequence[Sums]) -> Sums:
     for block in blocks:
         total.add(block.n, block.sums, block.squares)
     return total
+
+
+def _characters(category: Value) -> int:
+    return len(category) if isinstance(category, str) else 0

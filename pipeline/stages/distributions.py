@@ -1,5 +1,6 @@
 """Changes of the inputs' and the predictions' distributions, beside those of the explanations."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -96,7 +97,7 @@ class Distributions:
         ]
         if drift.output.enabled:  # a model has outputs of one kind
             self._series.append(_Series(_predicted_number, NumberDistribution(*given)))
-            self._series.append(_Series(_probabilities, ShareWatch(*given)))
+            self._series.append(_Series(_probabilities, ShareWatch(*given, math.inf)))
         self._waiting: list[_Observation] = []
         self._gate, self._open = EffectGate(drift.min_effect), OpenChanges()
 

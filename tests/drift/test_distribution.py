@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from fluxplain.drift.distribution import NumberDistribution, ShareWatch
 from fluxplain.drift.follow_up import MOST_OPEN, Outcome
 from fluxplain.drift.glr_rows import BLOCK
-from fluxplain.drift.share_history import MOST_BLOCKS, MOST_CATEGORIES, ShareHistory, Shares
+from fluxplain.drift.share_history import (
+    MOST_BLOCKS,
+    MOST_CATEGORIES,
+    MOST_CHARACTERS,
+    ShareHistory,
+    Shares,
+)
 from tests.kit.support import PROPERTY
 
 BEFORE, AFTER = 1_600, 800
@@ -171,6 +177,42 @@ def test_a_history_and_open_changes_are_bounded() -> None:
     assert history._older is not None
     assert len(history._older.sums) == MOST_CATEGORIES
     assert history.n == 2 * MOST_BLOCKS * BLOCK
+
+
+def test_long_texts_in_a_history_are_bounded() -> None:
+    history = ShareHistory()
+    for n in range(2 * MOST_BLOCKS):
+        rows: list[Shares] = [{f"{BLOCK * n + i}".ljust(1000): 1.0} for i in range(BLOCK)]
+        history.add(BLOCK * n, rows)
+    assert len(pickle.dumps(history)) < 3 * MOST_CHARACTERS
+    assert history.n == 2 * MOST_BLOCKS * BLOCK
+    assert len(history._blocks) == MOST_CHARACTERS // (1000 * BLOCK)
+    history.forget(BLOCK)
+    assert history.n == BLOCK
+
+
+def test_classes_are_not_counted_again_in_each_block() -> None:
+    history = ShareHistory(math.inf)
+    row: Shares = {f"{each}".ljust(100): 0.01 for each in range(100)}
+    for n in range(MOST_BLOCKS):
+        history.add(BLOCK * n, [row] * BLOCK)
+    assert len(history._blocks) == MOST_BLOCKS
+
+
+def test_a_block_with_too_many_characters_is_kept_until_the_next_one() -> None:
+    history = ShareHistory()
+    for n in range(3):
+        row: Shares = {f"{each}".ljust(1000): 0.001 for each in range(1_000)}
+        history.add(BLOCK * n, [row] * BLOCK)
+        assert len(history._blocks) == 1
+
+
+def test_a_new_category_is_found_among_long_texts() -> None:
+    texts = [f"{n}".ljust(1000) for n in range(BEFORE)]
+    later = [text if n % 2 else "new" for n, text in enumerate(texts[:AFTER])]
+    found = shifts([*texts, *later], share=True)
+    assert found[0].category == "new"
+    assert found[0].before == pytest.approx(0.0, abs=0.05)
 
 
 @PROPERTY

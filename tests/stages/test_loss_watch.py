@@ -1,5 +1,6 @@
 """The model stage watches the loss and the errors: the first shard publishes their changes."""
 
+import pickle
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,7 +11,7 @@ from river.drift import ADWIN
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.drift.recent_losses import RecentLosses
+from fluxplain.drift.recent_losses import MOST_CHARACTERS, RecentLosses
 from fluxplain.schemas import Change, Record
 from fluxplain.schemas.change import Signal, change_id
 from fluxplain.stages import ModelStage
@@ -236,3 +237,21 @@ def test_records_of_the_loss_are_bounded_and_may_miss_values() -> None:
     # what was before is forgotten
     early = recent.with_what_is_behind(replace(change, after_seq=700), before=500, seed="")
     assert early.region is None
+
+
+def test_long_texts_with_the_losses_are_bounded() -> None:
+    names = [f"c{i}" for i in range(20)]
+    recent = RecentLosses(dict.fromkeys(names, True), length=5000)
+    rng = random.Random(1)
+    for seq in range(1000):
+        x: dict[str, Any] = {name: f"{seq}-{name}".ljust(1000) for name in names}
+        x["c7"] = rng.choice("uvw")
+        recent.add(seq, f"id-{seq}", x, {"increment": float(seq >= 800 and x["c7"] == "v")})
+    assert len(pickle.dumps(recent)) < 1.2 * MOST_CHARACTERS
+    change = replace(records.change("a", 850, before=0.0, after=1.0), feature=None, method="loss")
+    change = replace(change, signal="increment", status="confirmed", direction="rose")
+    found = recent.with_what_is_behind(replace(change, after_seq=800), before=200, seed="")
+    assert found.evidence is not None
+    assert [each.id for each in found.evidence] == [f"id-{each.seq}" for each in found.evidence]
+    assert found.region is not None
+    assert [(c.feature, c.value) for c in found.region.conditions] == [("c7", "v")]
