@@ -26,10 +26,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # sets of text have the same order in each run; tests of that order set seeds of their own
 test test-slow: export PYTHONHASHSEED = 0
 
-test: $(STAMP)  ## run the quick suite, with ten whole pipelines; under four minutes on two cores
+test: $(STAMP)  ## run the quick suite, with ten whole pipelines; four to nine minutes on two cores
 	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
 
-test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; about 35 minutes
+test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; 30 to 40 minutes
 	$(MAKE) --jobs 2 --output-sync docs test-dist check-deploy
 	$(MAKE) test-slow SLOW="slow and not both"
 	$(MAKE) test-browser
