@@ -98,9 +98,11 @@ class Explanation(Record):
         iSHAP: the mean of the contributions with their signs, where ``value`` is that of their
         sizes, smoothed alike. It is positive if the feature raised the output on average, and with
         classes if it moved probability to the later ones in order: with two classes to the larger
-        one, such as ``true`` or 1, whichever the model knew first. While the inputs keep their
-        distribution its expectation is 0; so it shows where recent inputs push the output compared
-        with those just before, not the direction of the effect. None for other methods.
+        one, such as ``true`` or 1, whichever the model knew first. When a class appears between or
+        after them, the mean holds both orders for about 1 / alpha observations. While the inputs
+        keep their distribution its expectation is 0; so it shows where recent inputs push the
+        output compared with those just before, not the direction of the effect. None for other
+        methods.
     trends
         iPDP of one feature: the trend of the ICE curve of each of the observations ``seqs``, in
         units of the output. It is positive if the output rises along the grid, or along the

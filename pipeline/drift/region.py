@@ -24,6 +24,9 @@ MOST_CATEGORIES = 15
 LEAST = 30
 """Smallest count of observations before the change, and after it, on either side of a condition."""
 
+MOST_COMPARED = 5_000
+"""Most observations before the change, and after it, that are compared: the nearest ones."""
+
 SHIFTS = 49
 """How often the increments are moved along the observations, to see what chance finds."""
 
@@ -72,7 +75,7 @@ class Side(NamedTuple):
     values: Mapping[str, Floats]
     increments: Floats
 
-    def some(self, mask: Mask) -> "Side":
+    def some(self, mask: Mask | slice) -> "Side":
         """Return some of the observations."""
         values = {name: each[mask] for name, each in self.values.items()}
         return Side(values, self.increments[mask])
@@ -115,6 +118,7 @@ def find_region(
     rng
         Says by how much the increments are moved.
     """
+    before, after = before.some(slice(-MOST_COMPARED, None)), after.some(slice(MOST_COMPARED))
     sides = _Sides(*map(_clipped, (before, after)))
     if not sides.are_enough() or not sides.change:
         return None

@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from fluxplain.drift.region import Side, find_region
+from fluxplain.drift.region import MOST_COMPARED, Side, find_region
 from fluxplain.evaluate.encoding import Floats
 
 N = 900
@@ -102,6 +102,20 @@ def test_few_or_missing_values_name_no_region() -> None:
     for other in (few, none, blank):
         assert find_region(before, other, ["city"], random.Random(1)) is None
         assert find_region(other, before, ["city"], random.Random(1)) is None
+
+
+def test_only_the_nearest_observations_are_compared() -> None:
+    rng = np.random.default_rng(2)
+    sides = [Side({"a": rng.random(2 * MOST_COMPARED)}, np.zeros(2 * MOST_COMPARED)) for _ in "ba"]
+    before, after = sides
+    before.increments[:MOST_COMPARED] = -5.0
+    after.increments[:] = np.where(after.values["a"] > 0.8, 1.0, 0.0)
+    after.increments[MOST_COMPARED:] = 7.0
+    found = find_region(before, after, [], random.Random(1))
+    assert found is not None
+    [cut] = found.cuts
+    assert (cut.name, cut.is_not) == ("a", True)
+    assert cut.at == pytest.approx(0.8, abs=0.02)
 
 
 def test_a_change_that_one_observation_undoes_has_no_region() -> None:
