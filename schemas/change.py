@@ -166,9 +166,9 @@ class Change(Record):
     kind
         ``"drift"``: the explanation of a feature changed, or the loss. ``"input"``: the
         distribution of a feature's values changed. ``"output"``: that of the predictions.
-        ``"cold-start"``: a role
-        started without the beginning of its log, so what it learned before is gone. ``"gap"``:
-        messages that an explanation needed were deleted before they were read, or lost on the way.
+        ``"cold-start"``: a role started without the beginning of its log, so what it learned before
+        is gone. ``"gap"``: messages that an explanation needed were deleted before they were read,
+        or lost on the way.
         ``"schema"``: a feature has had no value for long, has values again, or an unconfigured
         field appeared. ``"model"``: another model takes over, or its announcement was withdrawn.
         ``"autocorrelation"``: a feature resembles even the old records from which its replacements
@@ -355,6 +355,11 @@ class Change(Record):
     def is_step(self) -> bool:
         """Whether this goes from one level to another, as far as is known."""
         return self.status not in {"transient", "reverted"}
+
+    @property
+    def lasts(self) -> bool:
+        """Whether this is a second record that says that the step lasted."""
+        return self.status in {"confirmed", "unclear"}
 
     @property
     def is_notice(self) -> bool:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace  # noqa: F401  used by examples
 
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES
@@ -142,6 +141,7 @@ def _of_distribution(change: Change) -> str:
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> about = {"stream": "features-0", "seq": 7, "detail": "", "feature": "car"}
     >>> step = Change.notice(kind="input", **about)
     >>> _of_distribution(replace(step, signal="share", category="bmw"))

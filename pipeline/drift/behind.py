@@ -26,7 +26,7 @@ def with_what_is_behind(change: Change, recent: Recent, before: int, seed: str) 
     seq = change.seq if change.status_seq is None else change.status_seq
     sure, first = recent.sure(seq, change.feature, change.method), recent.begin(seq)
     change = replace(change, evidence=evidence_of(change, recent, first, sure) or None)
-    if change.status not in {"confirmed", "unclear"} or change.signal != "increment":
+    if not change.lasts or change.signal != "increment":
         return change
     contrasts = recent.contrasts(change.feature, change.method)
     change = replace(change, cause=cause_of(change, [c for c in contrasts if c.seq >= first]))

@@ -1,4 +1,4 @@
-"""The newest observations of a stream with their losses: where the loss changed, and by which."""
+"""The newest observations of a stream with their losses, to say where the loss changed."""
 
 import math
 import random
@@ -95,7 +95,7 @@ class RecentLosses:
         moving = most_moving(change, seqs[place:until], numbers[place:until])
         evidence = [replace(each, id=ids[each.seq]) for each in moving]
         change = replace(change, evidence=sorted(evidence, key=lambda each: each.seq) or None)
-        if change.status not in {"confirmed", "unclear"}:
+        if not change.lasts:
             return change
         parts = slice(max(0, place - before), place), slice(place, None)
         values = dict(zip(self._numeric, rows[:, len(SIGNALS) :].T, strict=True))

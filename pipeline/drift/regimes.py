@@ -74,7 +74,7 @@ class Regimes:
         knew for sure, so their order does not matter among those that came out together.
         """
         begin, end, status_seq = change.seq + 1, change.after_seq, change.status_seq
-        is_lasting = change.status in {"confirmed", "unclear"} and change.signal == "increment"
+        is_lasting = change.lasts and change.signal == "increment"
         if not is_lasting or change.method is None or end is None or status_seq is None:
             return change
         sure = recent.sure(status_seq, change.feature, change.method)

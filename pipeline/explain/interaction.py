@@ -7,7 +7,6 @@ record.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +15,7 @@ from fluxplain.evaluate import Observed, Table
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.imputers import Replacement
-from fluxplain.explain.losses import Loss, Target
-from fluxplain.explain.method import Answers, Given, Question
+from fluxplain.explain.method import Answers, Given, OutputMethod, Question
 from fluxplain.explain.randoms import below, permuted
 from fluxplain.explain.shap import sizes
 
@@ -25,7 +23,7 @@ ROUNDING = 1e-14
 """A difference of at most this share of its terms is 0: it comes from their rounding."""
 
 
-class Interaction(Replacement):
+class Interaction(OutputMethod, Replacement):
     """Asks about pairs of players: with one, the other, and both replaced by the same observation.
 
     Each record divides the players into pairs at random, so that all pairs have their turns, and
@@ -38,8 +36,6 @@ class Interaction(Replacement):
     without k. A player's increment is that of its pair, divided by the chance of the pair: its mean
     is the sum of Υ²ⱼₖ over all k.
     """
-
-    needs_label = False
 
     @classmethod
     def configured(cls, given: Given, **settings: Any) -> Self:
@@ -88,21 +84,10 @@ class Interaction(Replacement):
         return Answers(self.names, labels, blocks[self.asked], partners[self.asked, None])
 
     @staticmethod
-    def increments(
-        loss: Loss,  # noqa: ARG004  it is about the output
-        ys: Sequence[Target],  # noqa: ARG004
-        labels: Labels,
-        predictions: Floats,
-        blocks: Floats,
-    ) -> Floats:
-        """Return the squares of the differences; with classes, half of their sum over all."""
-        return Interaction.moves(labels, predictions, blocks)
-
-    @staticmethod
     def moves(
         labels: Labels,
         predictions: Floats,  # noqa: ARG004  the blocks are differences
         blocks: Floats,
     ) -> Floats:
-        """Return the squares of the differences: what the increments are."""
+        """Return the squares of the differences; with classes, half of their sum over all."""
         return sizes(np.ascontiguousarray(blocks * blocks), 1.0 if labels == (None,) else 0.5)

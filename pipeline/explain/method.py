@@ -152,6 +152,24 @@ class ImportanceMethod(Method):
         return found
 
 
+class OutputMethod(ImportanceMethod):
+    """A method about the model's output: its increments are how far players move that."""
+
+    needs_label = False
+
+    @classmethod
+    def increments(
+        cls,
+        loss: Loss,  # noqa: ARG003  it is about the output
+        ys: Sequence[Target],  # noqa: ARG003
+        labels: Labels,
+        predictions: Floats,
+        blocks: Floats,
+    ) -> Floats:
+        """Return how far each player moves the output."""
+        return cls.moves(labels, predictions, blocks)
+
+
 def distances(labels: Labels, differences: Floats) -> Floats:
     """Return the sizes of differences of outputs, whose last axis are the labels."""
     found: Floats = abs(differences).sum(axis=-1) * (1.0 if labels == (None,) else 0.5)

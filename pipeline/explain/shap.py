@@ -5,7 +5,6 @@ trees", mean |SHAP|; here of a model that learns, from few draws of each record.
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,7 @@ from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.imputers import Replacement, draws
-from fluxplain.explain.losses import Loss, Target
-from fluxplain.explain.method import Answers, Question
+from fluxplain.explain.method import Answers, OutputMethod, Question
 from fluxplain.explain.randoms import permuted
 from fluxplain.explain.shapley import able_players
 from fluxplain.explain.shapley_kernels import add_gains, put_chains
@@ -33,13 +31,11 @@ class Chains(NamedTuple):
     hidden: int
 
 
-class SHAP(Replacement):
+class SHAP(OutputMethod, Replacement):
     """Asks about inputs in which one player more is revealed each time, in random orders.
 
     ``inner_samples`` are the observations drawn, m. It needs no label.
     """
-
-    needs_label = False
 
     def ask(self, observed: Observed) -> Question | None:
         """Return the inputs of two orders for each draw; None while warming up."""
@@ -75,23 +71,12 @@ class SHAP(Replacement):
         return Answers(self.names, labels, values[self.asked, None, :])
 
     @staticmethod
-    def increments(
-        loss: Loss,  # noqa: ARG004  it is about the output
-        ys: Sequence[Target],  # noqa: ARG004
-        labels: Labels,
-        predictions: Floats,
-        blocks: Floats,
-    ) -> Floats:
-        """Return the size of the Shapley values; with classes, half of their sum over all."""
-        return SHAP.moves(labels, predictions, blocks)
-
-    @staticmethod
     def moves(
         labels: Labels,
         predictions: Floats,  # noqa: ARG004  the blocks are differences
         blocks: Floats,
     ) -> Floats:
-        """Return the size of the Shapley values: what the increments are."""
+        """Return the size of the Shapley values; with classes, half of their sum over all."""
         return sizes(np.ascontiguousarray(blocks), 1.0 if labels == (None,) else 0.5)
 
     @staticmethod

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluxplain.evaluate import Encoding, Label, evaluator_for
+from fluxplain.evaluate import Label
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain.interaction import Interaction
 from fluxplain.explain.losses import get_loss
-from fluxplain.explain.method import Given, ask_model
+from fluxplain.explain.method import Given
 from fluxplain.explain.players import Features, Players
 from tests.kit import support as kit
+from tests.kit.answers import answers_of
 
 Row = Mapping[str, Any]
 
@@ -29,19 +30,11 @@ def make(features: Features, asked: str | None = None, size: int = 50) -> Intera
 
 def answers(model: Any, method: Interaction, rows: list[Row]) -> tuple[Floats, Floats]:
     """Return the increments and the partners, shape (observations, players)."""
-    encoding, evaluator = Encoding(), evaluator_for(model)
     found, partners = [], []
-    for x in rows:
-        method.prepare(encoding)
-        observed = encoding.observe(x)
-        question = method.ask(observed)
-        if question is not None:
-            prediction, [table] = ask_model(evaluator, observed, [question])
-            _, labels, blocks, points = method.answer(question, prediction, table)
-            own = np.zeros((1, len(labels)))
-            found.append(method.increments(LOSS, [], labels, own, np.asarray(blocks)))
-            partners.append(np.asarray(points)[:, 0])
-        method.store(observed)
+    for _, labels, blocks, points in answers_of(model, method, rows):
+        own = np.zeros((1, len(labels)))
+        found.append(method.increments(LOSS, [], labels, own, np.asarray(blocks)))
+        partners.append(np.asarray(points)[:, 0])
     return np.array(found), np.array(partners)
 
 

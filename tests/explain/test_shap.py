@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluxplain.evaluate import Encoding, evaluator_for
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain.losses import get_loss
-from fluxplain.explain.method import ask_model
 from fluxplain.explain.output_reasons import IncrementalReasons
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.shap import SHAP
 from fluxplain.explain.storage import GeometricReservoir
 from tests.kit import support as kit
+from tests.kit.answers import answers_of
 
 Row = Mapping[str, Any]
 
@@ -30,18 +29,10 @@ def make(features: Features, m: int = 2, seed: int = 1, **settings: Any) -> SHAP
 
 def increments(model: Any, method: SHAP, rows: list[Row]) -> Floats:
     """Return the increments of all observations, shape (observations, players)."""
-    encoding, evaluator = Encoding(), evaluator_for(model)
     found = []
-    for x in rows:
-        method.prepare(encoding)
-        observed = encoding.observe(x)
-        question = method.ask(observed)
-        if question is not None:
-            prediction, [table] = ask_model(evaluator, observed, [question])
-            _, labels, blocks, _ = method.answer(question, prediction, table)
-            own = np.zeros((1, len(labels)))
-            found.append(method.increments(LOSS, [], labels, own, np.asarray(blocks)))
-        method.store(observed)
+    for _, labels, blocks, _ in answers_of(model, method, rows):
+        own = np.zeros((1, len(labels)))
+        found.append(method.increments(LOSS, [], labels, own, np.asarray(blocks)))
     return np.array(found)
 
 
