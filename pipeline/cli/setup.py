@@ -219,6 +219,8 @@ def settings_replace(
 
 def _try_model(settings: Config) -> tuple[str, str]:
     """Return the model and its evaluator with the reason; warn if it fails on an observation."""
+    from fluxplain.forest.conversion import is_of_arrays  # noqa: PLC0415  loads River
+
     topic = settings.topic(settings.source)
     stage = stages.ModelStage(settings, stream_name(topic, 0))
     model = models.title(stage.model)
@@ -230,7 +232,8 @@ def _try_model(settings: Config) -> tuple[str, str]:
             made_up = f"a made-up observation, {value.decode()}"
             cli.warn(f"The model failed on {made_up}: {record.reason}")
     frozen = "" if settings.model.learn else ", frozen: it never learns"
-    return f"{model}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
+    arrays = ", as fluxplain.forest's arrays" if is_of_arrays(stage.model) else ""
+    return f"{model}{arrays}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
 
 
 def _check_streams(settings: Config, partitions: int) -> None:

@@ -29,7 +29,8 @@ class CheckpointSettings(Secrets):
     `"earliest"` and `"latest"` resume with the oldest or the next new message and publish the gap.
     """
     interval_s: Annotated[float, Field(ge=0.05, le=3600.0)] = 5.0
-    """Seconds between two checkpoints."""
+    """Seconds between two checkpoints; up to 12 times as many if they take more than 5 % of the
+    time."""
     history: Annotated[int, Field(ge=0, le=1000)] = 8
     """Older checkpoints of each model that the store `"directory"` keeps for `fluxplain why`, at
     about even distances in the log; each takes as much disk space as the model. `0` keeps none."""

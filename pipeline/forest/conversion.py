@@ -11,6 +11,7 @@ import numpy as np
 from river import compose, ensemble, forest, tree
 
 from fluxplain.evaluate.ensemble import EnsembleEvaluator
+from fluxplain.evaluate.generic import final_step
 from fluxplain.forest.members import with_members
 from fluxplain.forest.names import UnsupportedError
 
@@ -44,6 +45,24 @@ def as_river(model: Any) -> Any:
     'river.forest.adaptive_random_forest'
     """
     return _with_last(model, _as_river)
+
+
+def is_of_arrays(model: Any) -> bool:
+    """Return whether a model, the last step of a pipeline, or what an ensemble has, is of arrays.
+
+    Examples
+    --------
+    >>> from river import forest, preprocessing
+    >>> model = preprocessing.StandardScaler() | forest.ARFClassifier(seed=1)
+    >>> is_of_arrays(model), is_of_arrays(as_arrays(model))
+    (False, True)
+    """
+    from fluxplain.forest.compiled_model import CompiledModel  # noqa: PLC0415  only where needed
+
+    last = final_step(model)
+    return isinstance(last, CompiledModel) or (
+        EnsembleEvaluator.covers(last) and is_of_arrays(last.model)  # type: ignore[attr-defined]
+    )
 
 
 KINDS: dict[type, str] = {

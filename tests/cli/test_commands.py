@@ -108,7 +108,10 @@ def _assert_refused(result: Ended, status: int, reason: str) -> None:
 def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
     result = run(folder, "check", FLUXPLAIN_MODEL__LEARN="false")
     assert "valid" in result.stdout
-    assert "model: ARFClassifier, frozen: it never learns\nevaluator: hoeffding" in result.stdout
+    model = "model: ARFClassifier, as fluxplain.forest's arrays, frozen: it never learns\n"
+    assert f"{model}evaluator: hoeffding" in result.stdout
+    rivers = run(folder, "check", FLUXPLAIN_MODEL__COMPILED="false")
+    assert "model: ARFClassifier\nevaluator: hoeffding" in rivers.stdout
     steps = '{"steps": ["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]}'
     detector = {
         "FLUXPLAIN_MODEL__FACTORY": "fluxplain.models:from_river",
@@ -148,7 +151,7 @@ def test_check_names_the_models_of_streams_and_which_streams_there_are_not(
 ) -> None:
     own = {f"FLUXPLAIN_STREAMS__{each}__MODEL__FACTORY": BAYES for each in (1, 9)}
     result = run(with_topics, "check", **own)
-    assert "model: ARFClassifier\nevaluator: hoeffding" in result.stdout
+    assert "model: ARFClassifier, as fluxplain.forest's arrays\n" in result.stdout
     stream = load_config(with_topics / "fluxplain.toml").topic("features")
     assert f"stream {stream}-1: model GaussianNB, evaluator naive-bayes" in one_line(result.stdout)
     assert result.returncode == 2

@@ -38,6 +38,9 @@ class Recorder:
     def serve(self) -> None:
         pass
 
+    async def flushed(self) -> None:
+        pass
+
 
 def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -> Evaluation:
     row = [0.25, 0.75]

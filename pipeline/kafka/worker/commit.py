@@ -14,6 +14,8 @@ are written and committed.
 A worker that fails at any step ends at once: nothing is committed that is not in a checkpoint, and
 nothing is in a checkpoint whose outputs may be lost. The next start repeats some work, and
 publishes the same records again under the same identity.
+
+Checkpoints that take long become rarer, see :func:`interval_after`.
 """
 
 import asyncio
@@ -28,6 +30,12 @@ from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.partition import AssignedPartition, SavedCheckpoint
 
 log = logging.getLogger("fluxplain.worker")
+
+MOST_SHARE = 0.05
+"""Share of the time that taking and writing checkpoints may take, before they become rarer."""
+
+MOST_LONGER = 12.0
+"""How many times `checkpoint.interval_s` may lie between two checkpoints: 60 s by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +52,31 @@ class Committer:
     """Runs the commit protocol for the partitions of an assignment.
 
     ``is_saving`` is true while it waits for outputs or the store; ``committed_at`` is the time of
-    the last commit, or of the start, in seconds since 1970.
+    the last commit, or of the start, in seconds since 1970. ``interval_s`` is the time between two
+    commits, which follows the cost of the last one.
     """
 
     context: Context
     is_saving: bool = False
     committed_at: float = field(default_factory=time.time)
+    interval_s: float = 0.0
     _began_at: float = field(default_factory=time.monotonic)
     _ended_at: float = field(default_factory=time.monotonic)
     _finishing: asyncio.Task[None] | None = None
 
+    def __post_init__(self) -> None:
+        self.interval_s = self.context.config.checkpoint.interval_s
+
     async def commit_if_due(self) -> None:
         """Commit if the interval is over, or at once if something depends on it."""
-        assignment, interval_s = self.context.assignment, self.context.config.checkpoint.interval_s
+        assignment = self.context.assignment
         # later records may depend on the checkpoint, or need room
         urgent = any(p.must_save or p.must_commit for p in assignment)
         if urgent or self.context.outbox.is_full:
             await self.commit()
             return
         # runs before each message, so the time comes first
-        if time.monotonic() - self._ended_at < interval_s:
+        if time.monotonic() - self._ended_at < self.interval_s:
             return
         waits = any(p.next_offset > p.committed_offset for p in assignment)
         if waits and (self._finishing is None or self._finishing.done()):
@@ -89,8 +102,13 @@ class Committer:
     async def _finish(self, prepared: list[PendingCommit]) -> bool:
         """Save and commit; return whether everything is committed."""
         # 2. the state is safe
+        begin = time.monotonic()
         saved = [each for each in prepared if await self._save(each)]
         self.is_saving = False
+        taken = sum(each.snapshot.seconds for each in saved if each.snapshot)
+        self.interval_s = interval_after(
+            taken + time.monotonic() - begin, self.context.config.checkpoint.interval_s
+        )
         # 3. the messages are done
         is_committed = await self._commit(saved)
         self._ended_at = time.monotonic()
@@ -158,3 +176,14 @@ class Committer:
             each.partition.must_commit = False
             self.committed_at = time.time()
         return all(each.partition.is_held for each in saved)
+
+
+def interval_after(cost_s: float, least_s: float) -> float:
+    """Return the seconds until the next checkpoint, after one whose taking and writing took a time.
+
+    Examples
+    --------
+    >>> interval_after(0.1, least_s=5.0), interval_after(1.0, 5.0), interval_after(9.0, 5.0)
+    (5.0, 20.0, 60.0)
+    """
+    return min(max(least_s, cost_s / MOST_SHARE), MOST_LONGER * least_s)

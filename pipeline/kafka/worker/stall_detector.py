@@ -21,7 +21,8 @@ class ProgressSample:
     ``ends`` are the ends of the logs, None if the broker does not answer; ``refusal`` is the reason
     if it refuses this worker. ``committed`` are the group's offsets, for a worker without
     partitions. ``is_saving``: the worker waits for outputs, which has its own limit.
-    ``is_held_up``: something other than the broker does not answer.
+    ``is_held_up``: something other than the broker does not answer. ``interval_s`` is the time
+    between two checkpoints.
     """
 
     now: float
@@ -31,19 +32,21 @@ class ProgressSample:
     refusal: str | None = None
     is_saving: bool = False
     is_held_up: bool = False
+    interval_s: float = 0.0
 
 
 class StallDetector:
     """Measures how long nothing has moved although messages wait.
 
     Waiting messages must be taken within ``stall_s`` seconds, and committed within ``stall_s`` plus
-    the interval of checkpoints, ``interval_s``. ``shortened`` is a partition whose log ends before
-    the worker's next offset, with that end.
+    the interval of checkpoints. ``shortened`` is a partition whose log ends before the worker's
+    next offset, with that end.
     """
 
-    def __init__(self, stall_s: float, interval_s: float) -> None:
+    def __init__(self, stall_s: float) -> None:
+        self._stall_s = stall_s
         self._taking = _Timers(stall_s)
-        self._committing = _Timers(stall_s + interval_s)
+        self._committing = _Timers(stall_s)
         self._refused = _Timers(stall_s)
         self._refusal: str | None = None
         self._too_short: dict[TopicPartition, int] = {}
@@ -55,6 +58,7 @@ class StallDetector:
     def see(self, sample: ProgressSample) -> None:
         """Update the timers from one observation of the role."""
         self.broker_answers = sample.ends is not None
+        self._committing.limit_s = self._stall_s + sample.interval_s
         self._refused.see(sample.now, {} if sample.refusal is None else {None: 0})
         # a restart reads the secrets again
         self._refusal = sample.refusal if self._refused.overdue else None

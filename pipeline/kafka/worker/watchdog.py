@@ -59,7 +59,7 @@ class Watchdog:
         self._config = config = status.context.config
         self._replica = status.context.replica
         self._topics = [config.topic(name) for name in config.inputs(self._replica.role)]
-        self._stall_detector = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
+        self._stall_detector = StallDetector(config.health.stall_s)
         self._source = _Topics(config, self._topics)
         self._errors: list[KafkaError] = []
         self._refused: str | None = None
@@ -119,7 +119,8 @@ class Watchdog:
     def _look(self) -> ProgressSample:
         # the worker's offsets first: otherwise its progress meanwhile would look like a stall
         partitions = self._status.partitions()
-        is_saving, is_held_up = self._status.committer.is_saving, self._status.is_held_up
+        committer, is_held_up = self._status.committer, self._status.is_held_up
+        is_saving, interval_s = committer.is_saving, committer.interval_s
         try:
             offsets = {p.tp: p.next_offset for p in partitions} or self._committed()
             ends = self._log_offsets(offsets, OFFSET_END)
@@ -132,6 +133,7 @@ class Watchdog:
             *(time.monotonic(), partitions, waiting, {} if partitions else offsets),
             is_saving=is_saving,
             is_held_up=is_held_up,
+            interval_s=interval_s,
         )
 
     def _committed(self) -> dict[TopicPartition, int]:

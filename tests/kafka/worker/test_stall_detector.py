@@ -16,11 +16,13 @@ T0, T1 = (TopicPartition("t", number) for number in (0, 1))
 
 @pytest.fixture
 def detector() -> StallDetector:
-    return StallDetector(STALL_S, INTERVAL_S)
+    return StallDetector(STALL_S)
 
 
 def sample(now: float, next_offset: int, committed: int, end: int) -> ProgressSample:
-    return ProgressSample(now, [PartitionProgress(T0, next_offset, committed)], {T0: end})
+    return ProgressSample(
+        now, [PartitionProgress(T0, next_offset, committed)], {T0: end}, interval_s=INTERVAL_S
+    )
 
 
 WELL: dict[str, Callable[[int], ProgressSample]] = {
@@ -36,6 +38,9 @@ WELL: dict[str, Callable[[int], ProgressSample]] = {
     "stands by while others commit": lambda now: ProgressSample(
         now, [], {T0: 1000}, committed={T0: now}
     ),
+    "commits rarely, since its checkpoints take long": lambda now: replace(
+        sample(now, now + 1, 60 * (now // 60), 1000), interval_s=60.0
+    ),
     "slept": lambda now: sample(25 * now, 7, 7, 100),
 }
 
@@ -49,7 +54,10 @@ STALLED: dict[str, tuple[int, Callable[[int], ProgressSample]]] = {
         ),
     ),
     # no worker takes the waiting messages, and this one has no partition
-    "was committed": (15, lambda now: ProgressSample(now, [], {T0: 100}, committed={T0: 50})),
+    "was committed": (
+        15,
+        lambda now: ProgressSample(now, [], {T0: 100}, committed={T0: 50}, interval_s=INTERVAL_S),
+    ),
 }
 
 

@@ -22,7 +22,7 @@ from fluxplain.kafka.ownership.writers import WRITER, Begin, Fence, Writer
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.merge import Merge
-from fluxplain.kafka.worker.outbox import PACE_S, Outbox
+from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.kafka.worker.worker import REST_S, RoleWorker
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Record
 from fluxplain.stages import DriftStage, Message, ModelStage, Stage
@@ -271,7 +271,10 @@ def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> Non
     assert not rig.worker.status.partitions()
 
 
-def test_paced_evaluations_are_sent_without_another_message() -> None:
+def test_paced_evaluations_are_sent_without_another_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fluxplain.kafka.worker.outbox.PACE_S", 1.0)
     rig = Rig(Replica("model"), STAGE)
 
     async def send() -> None:
@@ -279,10 +282,39 @@ def test_paced_evaluations_are_sent_without_another_message() -> None:
             rig.outbox.send(answers(seq), None, 0)
             rig.worker._send()
         assert len(rig.recorder.sent) == 1
-        await asyncio.sleep(3 * PACE_S)
+        while len(rig.recorder.sent) < 2:
+            await asyncio.sleep(0.01)
 
     asyncio.run(send())
     assert [Evaluation.decode(value).seqs for _, value, *_ in rig.recorder.sent] == [[0], [1, 2]]
+
+
+class Patient:
+    """A stage whose state takes a while to pickle."""
+
+    def __reduce__(self) -> Any:
+        time.sleep(0.03)
+        return Patient, ()
+
+
+class CommittingDriver(FaustDriver):
+    """A driver whose broker accepts every commit."""
+
+    async def commit(self, _offsets: Any) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("least", "then"), [(0.05, 0.6), (3600.0, 3600.0)])
+def test_checkpoints_that_take_long_become_rarer_within_a_bound(least: float, then: float) -> None:
+    config = Config(**{**SETTINGS, "checkpoint": {"interval_s": least}})
+    rig = Rig(Replica("model"), cast(Any, Patient()), config=config)
+    object.__setattr__(rig.worker.context, "driver", CommittingDriver(faust.App("test")))
+    rig.start(end=5)
+    committer = rig.worker.status.committer
+    assert committer.interval_s == least
+    rig.worker._assignment.get(*TP_0).next_offset = 5  # type: ignore[union-attr]
+    assert asyncio.run(committer.commit())
+    assert committer.interval_s == pytest.approx(then)
 
 
 def test_all_shards_publish_the_same_notice_of_messages_deleted_unread() -> None:
