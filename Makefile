@@ -26,8 +26,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # sets of text have the same order in each run; tests of that order set seeds of their own
 test test-slow: export PYTHONHASHSEED = 0
 
-test: $(STAMP)  ## run the quick suite, with ten whole pipelines; four to nine minutes on two cores
-	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
+test: $(STAMP)  ## run the quick suite, with ten whole pipelines; three to six minutes on two cores
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
 
 test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; 30 to 40 minutes
 	$(MAKE) --jobs 2 --output-sync docs test-dist check-deploy

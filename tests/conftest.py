@@ -1,5 +1,6 @@
 """What tests of different folders share."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -22,6 +23,7 @@ SLOW = ("behaviour", "measure")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the inner loops once, before each of several processes would."""
+    gc.disable()  # until all tests are collected: nothing is garbage before
     if hasattr(config, "workerinput"):
         return
     forget_stale_kernels(ROOT / "pipeline", ROOT / "build/kernels")
@@ -30,8 +32,15 @@ def pytest_configure(config: pytest.Config) -> None:
         subprocess.run([sys.executable, "-m", "tests.kit.compile"], cwd=ROOT, check=True)
 
 
+def pytest_collection_finish() -> None:
+    """Collect garbage from now on, but not what the collected tests need."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow folders, and those that run on both brokers."""
+    """Mark the tests of slow folders, cases left out, and tests that run on both brokers."""
+    _leave_cases_out(items)
     for item in items:
         in_slow = any(ROOT / "tests" / each in item.path.parents for each in SLOW)
         if in_slow and item.get_closest_marker("quick") is None:
@@ -39,6 +48,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         in_behaviour = ROOT / "tests/behaviour" in item.path.parents
         if in_behaviour and not any(map(item.get_closest_marker, ("embedded", "kafka"))):
             item.add_marker("both")
+
+
+def _leave_cases_out(items: list[pytest.Item]) -> None:
+    """Mark all but so many cases as slow, of tests that are marked as sampled."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("slow"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for of_test in cases.values():
+        marker = of_test[0].get_closest_marker("sampled")
+        [n] = marker.args if marker else [0]
+        kept = {len(of_test) * i // n for i in range(n)}
+        for place, item in enumerate(of_test):
+            if place not in kept:
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

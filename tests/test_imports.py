@@ -184,6 +184,7 @@ def _imported(path: Path) -> list[list[str]]:
     return names
 
 
+@pytest.mark.slow
 def test_a_worker_loads_only_what_its_role_uses(tmp_path: Path) -> None:
     path = write_config(tmp_path / "fluxplain.toml", {**SETTINGS, "drift": {}})
     result = subprocess.run(

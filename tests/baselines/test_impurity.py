@@ -95,6 +95,7 @@ def test_of_a_regression_tree_values_sum_to_the_variance_that_it_takes_away(mode
     assert sum(found.values()) == pytest.approx(between, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_forest_has_the_mean_of_its_trees() -> None:
     model = trained(forest.ARFClassifier(n_models=3, seed=1))
     found = mean_decrease_in_impurity(model, FEATURES)

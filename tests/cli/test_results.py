@@ -48,6 +48,7 @@ def seqs(path: Path | str) -> list[int]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("what", "name", "magic"),
     [

@@ -116,6 +116,7 @@ def test_other_secrets_come_from_the_environment_or_a_file(folder: Path, load: L
     assert config.checkpoint.signing_key() == secret.encode()
 
 
+@pytest.mark.slow
 def test_a_client_certificate_goes_to_all_clients(load: Load, certificates: Path) -> None:
     cert, key = certificates / "cert.pem", certificates / "key.pem"
     config = load(

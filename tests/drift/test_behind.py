@@ -84,6 +84,7 @@ def test_the_order_of_the_features_does_not_matter() -> None:
     assert all(behind(random.Random(seed)) == behind() for seed in range(5))
 
 
+@pytest.mark.slow
 def test_how_many_observations_an_explanation_tells_of_does_not_matter() -> None:
     assert all(behind(together=n) == behind() for n in (1, 3, 7))
 

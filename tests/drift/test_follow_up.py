@@ -194,6 +194,7 @@ def test_small_changes_have_no_second_record_until_they_add_up() -> None:
 levels = st.lists(st.tuples(st.integers(20, 500), st.floats(-6.0, 6.0)), max_size=6)
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(levels, st.integers(0, 1_000), st.integers(1, 200))
 def test_each_change_has_one_second_record_at_most_and_state_survives(

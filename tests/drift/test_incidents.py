@@ -77,6 +77,7 @@ def test_changes_do_not_depend_on_the_order_in_which_the_features_come(seed: int
     assert sorted_(published) == sorted_(expected)
 
 
+@pytest.mark.slow
 def test_a_change_waits_until_every_feature_is_as_far() -> None:
     others = [each for each in in_step() if each.feature != "c"]
     expected = changes(in_step())
@@ -89,6 +90,7 @@ def test_a_change_waits_until_every_feature_is_as_far() -> None:
     assert sorted_(kit.run(stage, kit.passed_on(rest))) == sorted_(expected)
 
 
+@pytest.mark.slow
 def test_a_change_in_the_last_explanation_of_a_stream_does_not_wait_for_another() -> None:
     everything = in_step()
     for last in set(map(begin_of, changes(everything))):

@@ -57,6 +57,7 @@ def test_new_categories_of_a_feature_far_ahead_hide_none_of_those_at_a_change() 
     assert {each.feature for each in change.evidence or ()} > {"b"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("follow_up", [100, 300])
 def test_what_is_forgotten_does_not_depend_on_the_order(follow_up: int) -> None:
     n, rng = 7000, random.Random(3)

@@ -249,6 +249,7 @@ RARE = {
 """Models whose kinds of trees and votes others of the quick suite have, too, or nearly."""
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("missing", [False, True], ids=["whole", "missing"])
 @pytest.mark.parametrize(
     ("name", "categorical"),
@@ -294,6 +295,7 @@ def test_conformance(
             assert list(outputs_of(choose(model).evaluator, x, replacements)) == outputs
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("name", "few"),
     [
@@ -325,6 +327,7 @@ def test_what_is_asked_before_each_record_is_learned(
         past = [*past[-50:], x]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("value", ["text", None])
 @pytest.mark.parametrize(
     "name",
@@ -345,6 +348,7 @@ def shops(n: int) -> Iterator[Row]:
         yield {"a": rng.random(), "b": rng.random(), "shop": rng.choice("abcd")}
 
 
+@pytest.mark.slow
 def test_a_categorical_branch_that_grows_while_the_category_is_not_asked_about() -> None:
     model = HT(**Grace)
     evaluate = choose(model).evaluator

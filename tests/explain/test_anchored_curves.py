@@ -41,6 +41,7 @@ def moving(path: str, seed: int = 1) -> list[float]:
 PATHS = ["steadily", "at once", "to and fro", "with its past", "not", "in its spread"]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("alpha", [0.001, 0.01, 0.3])
 def test_a_step_stays_a_step_however_its_input_moves(path: str, alpha: float) -> None:
@@ -82,6 +83,7 @@ def test_a_model_that_never_changes_has_an_exact_curve(
         assert effect == [output({"a": point}) for point in grid]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_line_stays_a_line_and_has_the_error_of_its_level(path: str) -> None:
     pdp = IncrementalPDP(Linear({"a": 3.0, "b": 1.0}), ["a"], alpha=0.01, seed=1)

@@ -115,6 +115,7 @@ QUICK = {"forest-some", "forest-all", "forest-groups", "logistic-all", "linear-g
 """Each model of another evaluator, and each choice of features."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "features"),
     [

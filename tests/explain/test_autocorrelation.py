@@ -123,6 +123,7 @@ def test_categories_wait_too_and_it_resumes_the_same() -> None:
     assert 0.95 ** len(delay) < 0.1
 
 
+@pytest.mark.slow
 def test_importances_of_records_that_resemble_each_other_are_not_too_small() -> None:
     """Of the last 100 records half of each value would be the record's own."""
     values: dict[str, list[float]] = {"ipfi": [], "isage": []}

@@ -181,6 +181,7 @@ def categories(n: int) -> list[tuple[Row, float]]:
     return [({"id": f"user {t:06}"}, 1.0) for t in range(n)]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("kind", "records", "model", "features"),
     [
@@ -265,6 +266,7 @@ MODELS: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@pytest.mark.sampled(45)
 @every_explainer
 @pytest.mark.parametrize(("factory", "task"), MODELS.values(), ids=MODELS)
 def test_river_models_are_explained_from_their_first_record_on(

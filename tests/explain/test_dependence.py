@@ -29,6 +29,7 @@ def autoregressive(phi: float, n: int, runs: int, seed: int = 1) -> Floats:
     return found
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("n", [2500, 20_000])
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -145,6 +146,7 @@ def test_the_importance_of_a_curve_whose_range_moves_has_no_error() -> None:
     assert not known[-1]
 
 
+@pytest.mark.slow
 def test_the_error_of_an_importance_includes_that_moving_points_smear_a_step() -> None:
     step = Scripted(lambda x: math.tanh(5.0 * float(x["a"])))
     truth = float(np.std([math.tanh(5.0 * 1.645 * u) for u in np.linspace(-1, 1, 10)], ddof=1))

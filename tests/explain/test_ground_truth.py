@@ -17,6 +17,7 @@ def test_the_rule_reproduces_every_label() -> None:
 
 # The uniform reservoir hardly changes late in the stream, so what it happens to hold shifts the
 # estimate by about sd/sqrt(size): it must be large for that to be small beside the standard error.
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("sampler", "reservoir_size"), [("geometric", 100), ("uniform", 1_000)])
 def test_ipfi_reaches_the_ground_truth_of_agrawal(sampler: str, reservoir_size: int) -> None:
     records = agrawal(10_000)
@@ -39,6 +40,7 @@ def test_ipfi_reaches_the_ground_truth_of_agrawal(sampler: str, reservoir_size: 
             assert value == 0.0
 
 
+@pytest.mark.slow
 def test_inner_samples_leave_the_ipfi_value_and_lower_its_error() -> None:
     records = agrawal(4_000)
     one, many = (

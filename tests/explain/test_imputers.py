@@ -93,6 +93,7 @@ def test_the_enumeration_gives_what_is_known() -> None:
     assert shapley_values(0.0)["b"] == pytest.approx(0.8**2 * 2.25 / 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_observational_isage_reaches_the_conditional_shapley_values(named: bool) -> None:
     """The mean of m draws from L values varies by s = (1/m + 1/L + 1/(2L-1)) · Var at most.
@@ -228,6 +229,7 @@ def test_text_and_truth_values_are_categories_by_default(
                 imputer.draws({**x, feature: value}, ["text"], 1)
 
 
+@pytest.mark.slow
 def test_asking_together_with_others_changes_no_estimate_across_a_split_and_a_pickle() -> None:
     """Of a model of numbers, so that the inputs are filled as arrays."""
     model = linear_model.LinearRegression()

@@ -99,6 +99,7 @@ def by_class(effect: SurfaceEffect) -> dict[Any, Floats]:
     return {label: np.array(surface) for label, surface in effect.items()}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("grid", get_args(GridKind))
 def test_on_fixed_grids_it_is_the_batch_pdp(kind: str, grid: GridKind) -> None:

@@ -86,6 +86,7 @@ def test_ipfi_of_all_features_asks_about_whole_past_observations(rows: list[Row]
             assert pfi.increments == {"all": growth}
 
 
+@pytest.mark.slow
 def test_isage_of_a_group_that_the_model_ignores_is_zero_with_the_whole_reservoir() -> None:
     """Up to the mean prediction, which is not the reservoir's: within its standard error."""
     sage = IncrementalSAGE(

@@ -129,6 +129,7 @@ LINEAR: Mapping[str, tuple[Callable[[], Any], Callable[[Row], Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear_models_have_exact_contributions_of_any_players(name: str) -> None:
     make, label = LINEAR[name]

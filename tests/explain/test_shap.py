@@ -47,6 +47,7 @@ FUNCTIONS: dict[str, Callable[[Row], float]] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_mean_is_near_that_of_exact_values_and_of_a_feature_without_effect_0(name: str) -> None:
     """With three draws a product of two features counts a fifth too much, a step a sixth less."""

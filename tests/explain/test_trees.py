@@ -47,6 +47,7 @@ def name(value: int) -> Value:
     return "uvw"[value]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("of_a", "of_b"),
     [

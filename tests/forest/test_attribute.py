@@ -78,6 +78,7 @@ def same(found: Any, expected: Values, scale: float = 1.0) -> bool:
     return all(a.shape == b.shape and np.allclose(a, b, 0.0, 1e-12 * scale) for a, b in pairs)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("kind", "parameters"), CASES)
 @pytest.mark.parametrize(
     "stream", [pytest.param(s, marks=[] if s in QUICK else pytest.mark.slow) for s in STREAMS]

@@ -94,6 +94,7 @@ def trees_of(model: Any) -> list[Any]:
     return [[*each.steps.values()][-1] if "|" in str(each) else each for each in models]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ALL)
 def test_it_may_be_converted_at_any_record(name: str) -> None:
     river, ours = ALL[name](), as_arrays(ALL[name]())
@@ -105,6 +106,7 @@ def test_it_may_be_converted_at_any_record(name: str) -> None:
         ours = pickle.loads(pickle.dumps(as_arrays(back)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["adwin", "leveraging"])
 def test_members_are_replaced_as_rivers_are(name: str) -> None:
     river, ours = BAGGING[name](), as_arrays(BAGGING[name]())
@@ -116,6 +118,7 @@ def test_members_are_replaced_as_rivers_are(name: str) -> None:
     assert summary(ours) == summary(river)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*OTHERS, *REGRESSION])
 def test_members_without_common_arrays_have_their_own(name: str) -> None:
     river, ours = ALL[name](), as_arrays(ALL[name]())
@@ -128,6 +131,7 @@ def test_members_without_common_arrays_have_their_own(name: str) -> None:
     assert ours._rng.getstate() == river._rng.getstate()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", ["adwin", "leveraging", "scaled members", "patches", "adaptive patches"]
 )
@@ -144,6 +148,7 @@ def test_what_was_converted_stays_as_it_is(name: str) -> None:
     assert pickle.dumps(ours) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["number patches", pytest.param("adaptive patches", marks=pytest.mark.slow)]
 )

@@ -53,6 +53,7 @@ def is_tested(kind: str, parameters: str, stream: str) -> bool:
     return stream == QUICK or parameters == "defaults" or sum(places) % 20 == 0
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(
     ("kind", "parameters", "stream"),
     [
@@ -85,6 +86,7 @@ def outgrow(kind: str, stream: str, *, stops: bool) -> str | None:
     return ours.reason  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "stream", "stops"),
     [
@@ -120,6 +122,7 @@ def test_an_adaptive_tree_goes_on_as_rivers_before_it_outgrows_its_memory(kind: 
     assert summary(ours) == summary(river)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_number_that_no_float_holds_goes_on_with_rivers_objects(kind: str) -> None:
     stream = stream_of(kind, "numbers", 300)
@@ -128,6 +131,7 @@ def test_a_number_that_no_float_holds_goes_on_with_rivers_objects(kind: str) -> 
     assert summary(ours) == summary(river)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_empty_observations_may_come_first(kind: str) -> None:
     first, second = (0.0, 1.0) if kind.endswith("Regressor") else ("p", "q")
@@ -162,6 +166,7 @@ def test_a_negative_weight_goes_on_with_rivers_objects(kind: str) -> None:
     assert summary(ours) == summary(river)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("label", [None, float("nan")])
 def test_a_label_that_equals_no_prediction_goes_on_with_rivers_objects(

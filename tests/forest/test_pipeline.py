@@ -44,6 +44,7 @@ def values(records: int, *, names: Any) -> list[dict[str, Any]]:
     return [{"x": {name: x[name] for name in names}, "y": y} for x, y in stream]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=[pytest.mark.slow] * (each != "forest")) for each in MODELS]
 )

@@ -75,6 +75,7 @@ NUMBERED: Any = {
 """Values that River takes as categories if the feature is named so."""
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("beside", ["text", 0.5])
 @pytest.mark.parametrize("values", NUMBERED)
 @pytest.mark.parametrize(

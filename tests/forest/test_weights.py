@@ -49,6 +49,7 @@ def _leaves(root: Any) -> list[Any]:
     return [*root.iter_leaves()] if hasattr(root, "children") else [root]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("weights", [[3], [0.3, 2, 1, 0.1, 1.7, 1, 1, 2]])
 @pytest.mark.parametrize(("kind", "given"), KINDS)
 def test_integers_among_floats(kind: str, given: dict[str, Any], weights: list[Any]) -> None:

@@ -85,6 +85,7 @@ def made(name: str, seed: int = 1) -> tuple[Any, str]:
     return as_asked(model, label), label
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_many_answers_are_those_of_asking_one_by_one(name: str) -> None:
     model, label = made(name)
@@ -120,6 +121,7 @@ def test_a_restart_and_the_same_seed_change_no_bit(name: str) -> None:
         assert given[0] == given[1]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns(name: str) -> None:
     model, label = made(name)

@@ -172,6 +172,7 @@ def is_refused(name: str) -> bool:
     return name in REFUSED or sys.version_info < NEEDS_PYTHON.get(name, (3, 0))
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", [name for name in NAMES if not is_refused(name)])
 def test_is_explained_the_same_each_time_also_after_a_restart(name: str) -> None:
     config = settings(f"river.{name}")

@@ -153,6 +153,7 @@ def normal(record: Record) -> bytes:
     return orjson.dumps(fields)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
 def test_what_was_published_is_read_back_exactly(

@@ -116,6 +116,7 @@ HOSTILE: dict[str, tuple[Callable[[int], Record], str | None]] = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("record", "why"), HOSTILE.values(), ids=HOSTILE)
 def test_what_others_wrote_does_not_fill_the_memory(

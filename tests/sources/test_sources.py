@@ -184,6 +184,7 @@ def test_damage_behind_the_beginning_is_an_error_too(
         list(source)
 
 
+@pytest.mark.slow
 def test_reads_the_electricity_data_set() -> None:
     path = elec2_file()
     settings = load_config(ROOT / "deploy" / "examples" / "elec2.toml")

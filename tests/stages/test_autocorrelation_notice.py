@@ -56,6 +56,7 @@ def test_a_uniform_sample_has_no_warning() -> None:
         assert sorted(found) == methods
 
 
+@pytest.mark.slow
 def test_each_method_with_replacements_is_named_once() -> None:
     found = notices(modelled(kit.linear_config(), STEPS))
     assert [each.method for each in found] == ["ipfi", "isage"]
@@ -64,6 +65,7 @@ def test_each_method_with_replacements_is_named_once() -> None:
     assert notices(modelled(kit.linear_config(), kit.linear_records(500))) == []
 
 
+@pytest.mark.slow
 def test_only_the_first_shard_publishes_it_and_a_restarted_one_does_not_repeat_it() -> None:
     config = kit.linear_config(explain={"features": {"a": ["ipdp"], "c": ["ipdp"]}})
     first, second = (modelled(config, STEPS, Replica("model", shard, 2)) for shard in range(2))

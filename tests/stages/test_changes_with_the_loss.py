@@ -38,6 +38,7 @@ def records() -> list[dict[str, Any]]:
 CONSTANT = linear_config(model={"factory": "tests.kit.support:Constant"})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("replica", [Replica("model"), Replica("model", 1, 2)])
 def test_evaluations_of_each_shard_tell_where_the_loss_began_to_change(replica: Replica) -> None:
     [change] = of_kind(modelled(CONSTANT, records()), Change)
@@ -50,6 +51,7 @@ def test_evaluations_of_each_shard_tell_where_the_loss_began_to_change(replica: 
     }
 
 
+@pytest.mark.slow
 def test_explanations_pass_it_on() -> None:
     evaluations = of_kind([*singles(modelled(CONSTANT, records()))], Evaluation)
     told = {each.seqs[0]: each.loss_changed_seq for each in evaluations}
@@ -79,6 +81,7 @@ NOISES: dict[str, Noise] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("after", [24, 60, 800])
 @pytest.mark.parametrize("name", NOISES)
 def test_what_does_not_change_with_the_loss_seldom_alarms(name: str, after: int) -> None:

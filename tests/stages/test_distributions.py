@@ -92,6 +92,7 @@ def test_smaller_changes_than_the_settings_ask_for_are_left_out() -> None:
     }
 
 
+@pytest.mark.slow
 def test_only_the_first_shard_publishes_them() -> None:
     first, second = (
         changes(observations(), config(model={"shards": 2}), Replica("model", shard, 2))

@@ -166,6 +166,7 @@ def test_dead_letters_in_between_are_no_gap() -> None:
     assert kit.of_kind(explained(evaluations), Change) == []
 
 
+@pytest.mark.slow
 @kit.PROPERTY
 @given(st.integers(1, len(A) - 1))
 def test_a_run_without_a_predecessor_restarts_the_estimates(cut: int) -> None:

@@ -176,6 +176,7 @@ def test_points_that_are_those_of_no_pair_are_a_dead_letter(points: Any, reason:
     assert kit.of_kind(published, Explanation) == kit.of_kind(without, Explanation)
 
 
+@pytest.mark.slow
 def test_the_largest_that_can_be_configured_fits_into_messages() -> None:
     """With two classes; more of them give dead letters with that reason."""
     for ipdp in ({"grid_size": 100, "ice": 0}, {"grid_size": 10, "ice": 999, "pairs": []}):

@@ -312,6 +312,7 @@ def orders(draw: st.DrawFn) -> list[dict[str, Any]]:
     return values
 
 
+@pytest.mark.slow
 @kit.PROPERTY
 @given(orders(), st.integers(1, 6), st.sampled_from(["count", "dead-letter"]))
 def test_whatever_the_order_everything_is_counted_once(
@@ -341,6 +342,7 @@ def test_whatever_the_order_everything_is_counted_once(
     assert len(labelled) + early - own == end.joined
 
 
+@pytest.mark.slow
 @kit.PROPERTY
 @given(orders(), st.integers(1, 6))
 def test_shards_and_copies_join_as_the_whole_does(values: list[dict[str, Any]], wait: int) -> None:

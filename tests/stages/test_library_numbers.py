@@ -39,6 +39,7 @@ def known(error: float) -> float | None:
     return error if math.isfinite(error) else None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", [pytest.param("forest", marks=pytest.mark.slow), "tree", "regression"]
 )

@@ -70,6 +70,7 @@ def test_changes_of_the_loss_are_those_of_a_plain_adwin() -> None:
     assert [c.seq for c in found] == expected != []
 
 
+@pytest.mark.slow
 def test_only_the_first_shard_watches_the_loss() -> None:
     first, second = (loss_changes(labels(), Replica("model", i, 2)) for i in (0, 1))
     assert first == loss_changes(labels())
@@ -80,6 +81,7 @@ def test_the_loss_is_not_watched_if_switched_off() -> None:
     assert loss_changes(labels(), enabled=False) == []
 
 
+@pytest.mark.slow
 def test_what_has_no_loss_or_one_too_large_to_square_is_not_watched() -> None:
     gaps: list[float | None] = []
     for y in labels():
@@ -130,6 +132,7 @@ def classified(*chances: Chances) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("later", "signal", "text"),
     [
@@ -148,6 +151,7 @@ def test_the_errors_change_without_the_loss_and_the_loss_without_them(
     assert ("; the loss " in found[0].detail) == (signal == "error")
 
 
+@pytest.mark.slow
 def test_each_change_of_the_two_has_its_own_id_and_second_record() -> None:
     found = drifts(modelled(classifying(), classified(QUIET, BAD)))
     ids = {signal: {c.id for c in found if c.signal == signal} for signal in ("increment", "error")}
@@ -162,6 +166,7 @@ def test_each_change_of_the_two_has_its_own_id_and_second_record() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_both_are_watched_as_before_after_a_checkpoint() -> None:
     config, messages = classifying(), messages_of(classified(QUIET, BAD))
     whole = run(ModelStage(config, STREAM), messages)
@@ -171,6 +176,7 @@ def test_both_are_watched_as_before_after_a_checkpoint() -> None:
         assert [*first, *run(pickled(stage), messages[at:])] == whole
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("loss", "drift", "signals"),
     [
@@ -201,6 +207,7 @@ def confined() -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_change_of_the_errors_says_where_and_by_which_observations() -> None:
     config, messages = classifying(), messages_of(confined())
     whole = run(ModelStage(config, STREAM), messages)

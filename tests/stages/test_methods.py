@@ -66,6 +66,7 @@ def test_only_a_method_that_needs_labels_waits_for_them(method: Method) -> None:
     assert bool(without_label) != METHODS[method].needs_label
 
 
+@pytest.mark.sampled(2)
 @every_method
 def test_a_pickled_pipeline_publishes_the_same(method: Method) -> None:
     pipeline = LocalPipeline(config_of(method))

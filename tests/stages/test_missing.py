@@ -189,6 +189,7 @@ def notices(records: list[Record]) -> list[tuple[int, str | None, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_feature_that_vanishes_and_comes_back_is_reported() -> None:
     records = kit.linear_records(2300)
     values = [without(each, "a") if 100 <= i < 1250 else each for i, each in enumerate(records)]

@@ -148,6 +148,7 @@ def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[
     return [kit.run(stage, list(messages)) for stage in stages]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shards", [3, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "case",

@@ -88,6 +88,7 @@ def test_it_is_the_smoothed_mean_of_the_contributions_of_which_increments_are_th
     assert {each.signed for each in published["a", "ipfi", 0.1]} == {None}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("model", "sign"), [(Rising, 1.0), (Falling, -1.0)])
 def test_it_shows_where_inputs_that_moved_push_and_else_it_is_near_0(
     model: type[Linear], sign: float

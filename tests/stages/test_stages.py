@@ -65,6 +65,7 @@ both_streams = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled(1)
 @every_stage
 @both_streams
 def test_pickled_between_all_steps_a_stage_publishes_the_same_bytes(name: str, stream: str) -> None:
@@ -157,6 +158,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.slow
 @kit.PROPERTY
 @given(RUN_LENGTHS)
 def test_runs_of_answers_are_the_evaluations_of_each_observation(lengths: list[int]) -> None:

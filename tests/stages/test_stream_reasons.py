@@ -100,6 +100,7 @@ def test_the_settings_choose_observations_and_the_others_are_counted(
         }, "which others have reasons changes nothing"
 
 
+@pytest.mark.slow
 def test_classes_are_chosen_by_the_prediction_and_explained_each_on_its_own() -> None:
     values = values_of_classes(80)
     for predicted in (0, 1):
@@ -219,6 +220,7 @@ def replayed_from(config: Config, messages: Sequence[Message], seq: int, at: int
     return replayed_reasons(config, 0, seq, messages[at:], start).reasons
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("at", [1, 30, 75, 110, "seq"])
 def test_a_replay_from_any_checkpoint_gives_the_same(at: int | Literal["seq"]) -> None:
     config = config_of(classes=True, labels="all", share=0.5)

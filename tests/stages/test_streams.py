@@ -97,6 +97,7 @@ def test_each_stream_is_as_it_is_alone(role: str) -> None:
         assert sorted(ours) == sorted(expected) != []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("role", STAGES)
 def test_pickled_between_all_steps_it_publishes_the_same_bytes(role: str) -> None:
     inputs = inputs_of(role)[:300]

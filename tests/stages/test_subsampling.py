@@ -143,6 +143,7 @@ def test_what_is_not_wanted_is_not_asked() -> None:
     assert nothing["ipfi"] == nothing["isage"] == 0
 
 
+@pytest.mark.slow
 @kit.SLOW_PROPERTY
 @given(
     st.integers(1, 7),

@@ -118,6 +118,7 @@ def test_where_a_process_cannot_be_copied_it_pickles_itself(
     assert taken(stage, aside=True).pickled() == Checkpoint(7, stage).pickled()
 
 
+@pytest.mark.slow
 def test_other_threads_do_no_harm() -> None:
     """A copy has only one thread, whatever the others were doing when it was made."""
     stop = threading.Event()

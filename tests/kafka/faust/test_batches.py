@@ -260,6 +260,7 @@ def bomb_in_parts(codec: int) -> bytes:
     return kit.Batch(whole + more * 60, 1, codec).encode()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("make", [bomb, bomb_in_parts])
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 def test_a_bomb_is_not_unpacked(codec: int, make: type) -> None:

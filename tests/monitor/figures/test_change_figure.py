@@ -33,6 +33,7 @@ def context_of(change: Change, n: int = 6) -> ChangeContext:
     return context
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("n", "widths"),
     [

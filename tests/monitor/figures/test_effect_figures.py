@@ -38,6 +38,7 @@ def lines(axes: Axes, color: str) -> list[list[float]]:
     return [np.asarray(line.get_ydata()).tolist() for line in found]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n", "width"), [(1, 7.2), (1, 5.0), (6, 5.0), (6, 7.2), (100, 7.2)])
 def test_all_text_can_be_read(n: int, width: float) -> None:
     effects = effects_of(view_of(100, long=True) if n == 100 else view_of(6))[:n]
@@ -62,6 +63,7 @@ def test_the_features_are_in_the_order_of_their_importance_and_share_an_axis() -
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
 
 
+@pytest.mark.slow
 def test_of_many_features_the_less_important_are_left_out_and_counted() -> None:
     figure = curves_figure(effects_of(view_of(100, long=True)))
     assert len(figure.axes) == MAX_PANELS

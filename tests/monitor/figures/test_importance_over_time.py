@@ -117,6 +117,7 @@ def test_the_drift_is_marked_only_if_there_is_one() -> None:
     assert "drift" not in texts(figure_of(drifting_store(), None), 0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n", "width"), [(6, 4.0), (6, 7.2), (100, 5.0), (100, 7.2)])
 def test_all_text_can_be_read(n: int, width: float) -> None:
     store = store_of(stream_of(n, long=n == 100))

@@ -115,6 +115,7 @@ def test_records_draw_as_importances_curves_and_stories() -> None:
         draw(records, "g")
 
 
+@pytest.mark.slow
 def test_frames_of_rows_are_the_records() -> None:
     kinds = (Explanation, Change, Prediction)
     by_kind = [[r for r in stream_of(2) if isinstance(r, kind)] for kind in kinds]

@@ -68,6 +68,7 @@ def page() -> Page:
     return Page(html())
 
 
+@pytest.mark.slow
 def test_needs_no_network_and_no_script() -> None:
     for tag, attributes in page().elements:
         assert tag not in {"script", "link", "iframe", "img"}
@@ -80,6 +81,7 @@ def test_needs_no_network_and_no_script() -> None:
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
+@pytest.mark.slow
 def test_ids_are_unique_and_all_that_is_referred_to_is_there() -> None:
     ids = Counter(value for _, a in page().elements for key, value in a.items() if key == "id")
     assert {name: n for name, n in ids.items() if n > 1} == {}
@@ -132,6 +134,7 @@ def test_follows_the_readers_choice_of_light_or_dark_and_prints() -> None:
     assert set(re.findall(r"var\((--c\w+)\)", html())) <= defined
 
 
+@pytest.mark.slow
 def test_is_the_same_each_time() -> None:
     assert report_page(results()) == html()
 
