@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,8 @@ _NOT_KEPT = frozenset({"pointer", "_sorted", "_last", "_room_for"})
 """Attributes that are made again."""
 
 
-class _Last(NamedTuple):
-    """The last observation that was encoded."""
-
-    layout: Layout | None
-    values: tuple[Any, ...]
-    row: Floats
+_Last = tuple[Layout | None, tuple[Any, ...], Floats]
+"""The last observation that was encoded: the places of its features, its values, its row."""
 
 
 class TreeArrays:
@@ -59,7 +55,7 @@ class TreeArrays:
 
     def _start_caches(self) -> None:
         self._sorted: dict[bytes, list[int]] = {}
-        self._last = _Last(None, (), np.empty(0))
+        self._last: _Last = None, (), np.empty(0)
         self._room_for = 0
 
     def _settings(self) -> Settings:
@@ -78,17 +74,18 @@ class TreeArrays:
 
     def encode(self, x: Mapping[Any, Any], *, learns: bool = False) -> tuple[Floats, Layout]:
         """Return an observation as numbers, and the places of its features."""
-        names, features, values, last = self.names, tuple(x), tuple(x.values()), self._last
+        names, features, values = self.names, tuple(x), tuple(x.values())
         layout = names.layouts.get(features)
         if layout is None:
             if not learns and not names.knows(x):
                 return self._encode_known(x)
             layout = names.new_layout(features, x)
-        if layout is last.layout and all(map(is_, values, last.values)):
-            return last.row, layout  # a model is asked about what it learns then
+        last, its_values, its_row = self._last
+        if layout is last and all(map(is_, values, its_values)):
+            return its_row, layout  # a model is asked about what it learns then
         row = names.row(values, layout, learns=learns)
         if layout.is_numeric:
-            self._last = _Last(layout, values, row)
+            self._last = layout, values, row
         if names.n_known != self._known:
             self.make_room()
         return row, layout

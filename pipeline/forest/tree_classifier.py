@@ -52,10 +52,10 @@ class HoeffdingTreeClassifier(CompiledTree, tree.HoeffdingTreeClassifier):
         encoded = self._taken(lambda arrays: arrays.encode(x))
         if encoded is None:
             return self.river.predict_proba_one(x)  # type: ignore[no-any-return]
-        row, layout = encoded
-        shares = np.zeros(self._arrays.size.classes)
-        check(_PREDICT.call(self._arrays.pointer, 0, row, layout.columns, shares))
-        return self._arrays.answer(0, shares)
+        (row, layout), arrays = encoded, self._arrays
+        shares = np.zeros(arrays.size.classes)
+        check(_PREDICT.call(arrays.pointer, 0, row, layout.columns, shares))
+        return arrays.answer(0, shares)
 
     def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
         classes = self._arrays.classes_of(0)
