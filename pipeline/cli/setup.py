@@ -1,7 +1,6 @@
 """Commands that prepare a pipeline: configuration, topics, checkpoints, registered settings."""
 
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -24,8 +23,6 @@ from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.schemas import DeadLetter, stream_name
 
-TEMPLATE = Path(__file__).with_name("template.toml")
-
 topics_app = cli.group("topics", cli.PREPARE, "Create and describe the pipeline's topics.")
 checkpoints_app = cli.group(
     "checkpoints",
@@ -37,21 +34,6 @@ settings_app = cli.group(
     cli.PREPARE,
     "Show and replace a pipeline's settings.",
 )
-
-
-@cli.app.command(rich_help_panel=cli.PREPARE)
-def init(
-    path: Annotated[Path, typer.Argument(help="File to write.")] = cli.DEFAULT_CONFIG,
-) -> None:
-    """Write a commented configuration file."""
-    try:
-        with path.open("x") as file:
-            file.write(TEMPLATE.read_text())
-    except FileExistsError:
-        raise ConfigError(f"{path} already exists: remove it, or give another name") from None
-    cli.say(f"Wrote {path}. Set your brokers, features, label and model there, then run")
-    for command in ("topics create", "check"):
-        cli.say(f"  fluxplain {command} -c {path}")
 
 
 @cli.app.command(rich_help_panel=cli.PREPARE)

@@ -28,10 +28,11 @@ def open_source(
 ) -> Source:
     """Return the observations of a file or a River data set.
 
-    `source` is the path of a ``.csv`` or ``.csv.gz`` file (header row, UTF-8, commas), or of a
-    ``.parquet`` file; or ``river:NAME?parameter=value&…``. A synthetic data set without a seed gets
-    ``config.seed``. `columns` name those of a file for label, id and time; the label's is by
-    default ``config.label.column``. `limit` is the maximum number of observations.
+    `source` is the path of a ``.csv`` or ``.csv.gz`` file (header row, UTF-8; see
+    :mod:`fluxplain.sources.dialect`), or of a ``.parquet`` file; or
+    ``river:NAME?parameter=value&…``. A synthetic data set without a seed gets ``config.seed``.
+    `columns` name those of a file for label, id and time; the label's is by default
+    ``config.label.column``. `limit` is the maximum number of observations.
 
     Raises SourceError if there is no such source, or it lacks a feature or the label; iterating
     raises it too, if the source is damaged.

@@ -4,13 +4,15 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 import orjson
 
 from fluxplain.config import Config
+from fluxplain.sources.dialect import Dialect, dialect_of
 from fluxplain.sources.source import (
     Columns,
     Observations,
@@ -24,26 +26,37 @@ COUNTED_BYTES = {".csv": 16 * 2**20, ".gz": 4 * 2**20}
 """Largest file in bytes to read twice to count its records: about a second on a small machine."""
 
 
+FIRST_LINES = 1_000
+"""Lines of a file that tell its dialect."""
+
+
 def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -> Source:
     """Return the observations of a CSV file; see :func:`fluxplain.sources.open_source`."""
     path = Path(source)
-    header, first = [*islice(_rows(path), 2), None, None][:2]
+    dialect = read_dialect(path)
+    header, first = [*islice(rows_of(path, dialect), 2), None, None][:2]
     if header is None:
         raise SourceError(f"{source} is empty")
     if first is None:
         raise SourceError(f"{source} has a header, but no records")
     check_columns(source, header[1], config, columns)
     names, observations = header[1], Observations(config, columns, as_written)
+    numbers = {name for name, kind in config.features.items() if kind == "numeric"}
+    if config.label.type == "number" and columns.label is not None:
+        numbers.add(columns.label)
+
+    def value(name: str, cell: str) -> str | None:
+        return dialect.number(cell) if name in numbers else cell or None
 
     def parse(row: tuple[int, list[str]]) -> bytes:
         line, cells = row
         if len(cells) != len(names):
             # cells may be in the wrong columns: becomes a dead letter with all of them
             return orjson.dumps({"line": line, "cells": cells})
-        return observations.encode({n: cell or None for n, cell in zip(names, cells, strict=True)})
+        return observations.encode({n: value(n, c) for n, c in zip(names, cells, strict=True)})
 
     def records() -> Iterator[tuple[int, list[str]]]:
-        return islice(_rows(path), 1, None if limit is None else limit + 1)
+        return islice(rows_of(path, dialect), 1, None if limit is None else limit + 1)
 
     total = None
     if path.stat().st_size <= COUNTED_BYTES[path.suffix]:
@@ -51,23 +64,37 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
     return Source(source, total, lambda: map(parse, records()))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each non-blank row with the number of its last line."""
+def read_dialect(path: Path) -> Dialect:
+    """Return how a file is written, by its first lines; raise SourceError if it cannot be read."""
+    with _read(path, lambda: 0) as file:
+        return dialect_of([*islice(file, FIRST_LINES)])
+
+
+def rows_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Yield each non-blank row with the number of its last line; may raise SourceError."""
     line = 0
+    with _read(path, lambda: line) as file:
+        rows = csv.reader(file, delimiter=dialect.delimiter)
+        for row in rows:
+            line = rows.line_num
+            if row:
+                yield line, row
+
+
+@contextmanager
+def _read(path: Path, line: Callable[[], int]) -> Iterator[io.TextIOBase]:
+    """Open a file; turn what is wrong with it into a SourceError of one line."""
     try:
         # utf-8-sig: a spreadsheet's byte order mark would become part of the first column's name
         with _open_text(path) as file:
-            rows = csv.reader(file)
-            for row in rows:
-                line = rows.line_num
-                if row:
-                    yield line, row
+            yield file
     except UnicodeDecodeError:
-        raise SourceError(f"{path} is not UTF-8 text (after line {line})") from None
+        raise SourceError(f"{path} is not UTF-8 text (after line {line()})") from None
     except csv.Error as error:
-        raise SourceError(f"{path} is not CSV: {error} (after line {line})") from None
+        raise SourceError(f"{path} is not CSV: {error} (after line {line()})") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise SourceError(f"{path} is not a whole gzip file: {error} (after line {line})") from None
+        problem = f"{path} is not a whole gzip file: {error} (after line {line()})"
+        raise SourceError(problem) from None
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
 

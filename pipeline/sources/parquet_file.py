@@ -44,6 +44,15 @@ def open_parquet(source: str, config: Config, columns: Columns, limit: int | Non
     return Source(source, total, lambda: islice(_records(path, config, columns), limit))
 
 
+def first_columns(source: str, n: int) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield each column's name with the values of the first ``n`` rows; may raise SourceError."""
+    with _opened(Path(source)) as file:
+        schema = file.schema_arrow
+        names = [name for name in schema.names if _is_single(schema.field(name).type)]
+        for batch in islice(file.iter_batches(n, columns=names, use_threads=False), 1):
+            yield from ((name, _values(batch.column(name))) for name in names)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """Open the file; raise a SourceError of one line if it is damaged."""
@@ -58,13 +67,17 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _check_type(source: str, name: str, kind: pa.DataType) -> None:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if not any(getattr(pa.types, f"is_{each}")(kind) for each in _SINGLE):
+    if not _is_single(kind):
         raise SourceError(
             f"{source}: the column {name!r} holds values of type {kind}, but must hold numbers, "
             "booleans, texts, dates or times"
         )
+
+
+def _is_single(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(getattr(pa.types, f"is_{each}")(kind) for each in _SINGLE)
 
 
 _SINGLE = (

@@ -10,7 +10,7 @@ import pytest
 from deploy.docs.pages import BEGIN, FOLDER, filled, parts
 from deploy.docs.records import PARTS, attributes
 from deploy.docs.settings import descriptions
-from fluxplain.cli.setup import TEMPLATE
+from fluxplain.cli.init import TEMPLATE
 from fluxplain.schemas import RECORDS
 from fluxplain.schemas.record import Typed
 from tests.deploy.documented import README

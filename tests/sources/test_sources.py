@@ -75,7 +75,32 @@ def test_reads_gzip_byte_order_mark_and_blank_lines(tmp_path: Path) -> None:
     assert [orjson.loads(value)["x"]["age"] for value in source] == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("cell", ["old", "nan", "inf", "1e999", "1_000", " "])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "age;city;y\n1,5;Graz;1\n-2;Linz;0\n",
+        "\ufeffage\tcity\ty\r\n1.5\tGraz\t1\r\n-2\tLinz\t0\r\n",
+        'age|city|y\n"1.5"|"Graz"|1\n-2|Linz|0\n',
+        '"age","city","y"\n"1.5","Graz","1"\n"-2","Linz","0"\n',
+    ],
+    ids=["semicolons and decimal commas", "tabs", "bars", "quoted"],
+)
+def test_however_a_file_is_written_it_has_the_same_observations(tmp_path: Path, text: str) -> None:
+    assert read(write(tmp_path, text), config(), columns=Columns(label="y")) == [
+        {"x": {"age": 1.5, "city": "Graz"}, "y": 1},
+        {"x": {"age": -2.0, "city": "Linz"}, "y": 0},
+    ]
+
+
+def test_commas_in_texts_and_thousands_stay_as_they_are(tmp_path: Path) -> None:
+    path = write(tmp_path, "age;city;y\n1,5;2,5;1\n1.000,5;a,b;0\n")
+    assert [each["x"] for each in read(path, config())] == [
+        {"age": 1.5, "city": "2,5"},
+        {"age": "1.000,5", "city": "a,b"},
+    ]
+
+
+@pytest.mark.parametrize("cell", ["old", "NAN", "inf", "1e999", "1_000", " "])
 def test_what_is_no_finite_number_stays_text_so_that_validation_rejects_it(
     tmp_path: Path, cell: str
 ) -> None:
@@ -87,10 +112,11 @@ def test_what_is_no_finite_number_stays_text_so_that_validation_rejects_it(
         ObservationValidator({"age": "numeric"}, "integer").x(observation)
 
 
-def test_an_empty_cell_is_left_out(tmp_path: Path) -> None:
-    path = write(tmp_path, "age,city,y\n,Graz,\n61,,1\n")
+@pytest.mark.parametrize("missing", ["", "NA", "nan", "NULL"])
+def test_a_missing_value_is_left_out(tmp_path: Path, missing: str) -> None:
+    path = write(tmp_path, f"age,city,y\n{missing},NA,\n61,,1\n")
     assert read(path, config(), columns=Columns(label="y")) == [
-        {"x": {"city": "Graz"}},
+        {"x": {"city": "NA"}},  # Namibia is a country
         {"x": {"age": 61.0}, "y": 1},
     ]
 
@@ -105,7 +131,7 @@ def test_an_empty_cell_is_left_out(tmp_path: Path) -> None:
         ),
         ("integer", {"3": 3, "-1": -1, "1.0": 1, "1.5": "1.5", "red": "red", "1e30": "1e30"}),
         ("string", {"3": "3", "true": "true"}),
-        ("number", {"3": 3.0, "-1.5": -1.5, "nan": "nan", "red": "red"}),
+        ("number", {"3": 3.0, "-1.5": -1.5, "inf": "inf", "red": "red"}),
     ],
 )
 def test_labels_have_the_configured_type_or_stay_text(
@@ -147,7 +173,7 @@ def test_a_large_file_is_not_read_twice(tmp_path: Path, monkeypatch: pytest.Monk
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
-        ("age;city\n1;a\n", "no column for the feature 'age': .*by commas, are age;city"),
+        ("age:city\n1:a\n", "no column for the feature 'age': .*by commas, are age:city"),
         (b"age,city\n1,\xff\n", "not UTF-8 text"),
         (b"\x00\x01\xff\xfe", "not UTF-8 text"),
         ("age,city\n1," + "a" * 200_000, r"not CSV: .*after line 1\)"),

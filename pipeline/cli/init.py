@@ -1,0 +1,164 @@
+"""``fluxplain init``: settings for a file of observations, or an example of all settings."""
+
+import json
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fluxplain.cli import common as cli
+from fluxplain.config import ConfigError
+from fluxplain.sources import SourceError
+from fluxplain.sources.first_rows import Column, sample_of
+from fluxplain.sources.proposal import Named, Proposal, label_among, proposal_of
+
+TEMPLATE = Path(__file__).with_name("template.toml")
+
+_MODELS = {
+    "number": ("river.forest:ARFRegressor", "n_models = 10", "squared_error"),
+    "none": (
+        "fluxplain.models:from_river",
+        'steps = ["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]',
+        "minus_score",
+    ),
+}
+"""Label type → model, its parameters, and loss, if they are not those of the template."""
+
+
+@dataclass(kw_only=True)
+class Roles:
+    """Options that say which columns are no features."""
+
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The label; by default a column with a usual name."),
+    ] = None
+    no_label: Annotated[
+        bool, typer.Option("--no-label", help="No column is a label: detect anomalies.")
+    ] = False
+    id_: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The observations' ids.")
+    ] = None
+    ts: Annotated[str | None, typer.Option(metavar="COLUMN", help="The observations' times.")] = (
+        None
+    )
+
+    def named(self, columns: list[Column]) -> Named:
+        """Return the columns that are named, asking for the label if it has no usual name."""
+        if self.no_label:
+            return Named(None, self.id_, self.ts)
+        label = self.label or label_among(columns) or _asked([each.name for each in columns])
+        return Named(label or None, self.id_, self.ts)
+
+
+@cli.app.command(rich_help_panel=cli.PREPARE)
+@cli.dataclass_options
+def init(
+    roles: Roles,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            help="A CSV file (.csv, .csv.gz) with a header, or a Parquet file, whose columns "
+            "become features; without it the settings have examples."
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Settings file to write.")
+    ] = cli.DEFAULT_CONFIG,
+) -> None:
+    """Write a commented configuration file.
+
+    With a file of observations, its first rows tell the features and their types, the label, ids
+    and times, and what to do about missing values. What was found is printed, and can be corrected
+    in the settings.
+    """
+    if out.exists():
+        raise ConfigError(f"{out} already exists: remove it, or give another name with --out")
+    if source is None:
+        _write(out, TEMPLATE.read_text())
+        cli.say(f"Wrote {out}. Set your brokers, features, label and model there, then run")
+        for command in ("topics create", "check"):
+            cli.say(f"  fluxplain {command} -c {out}")
+        return
+    columns = sample_of(source)
+    proposal = proposal_of(columns, roles.named(columns))
+    _write(out, settings_of(proposal))
+    _say(proposal, source, out)
+
+
+def _asked(names: list[str]) -> str:
+    """Ask for the label's column, empty for none; raise SourceError if nobody can answer."""
+    listed = ", ".join(names)
+    if not sys.stdin.isatty():
+        raise SourceError(f"name the label with --label, or give --no-label; the columns: {listed}")
+    cli.say(f"Columns: {listed}")
+    answer: str = typer.prompt("Which column is the label? (none: press Enter)", default="")
+    return answer
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"cannot write {out}: {error.strerror or error}") from None
+
+
+def settings_of(proposal: Proposal) -> str:
+    """Return the commented settings with what was proposed."""
+    features = "".join(f'{_key(name)} = "{kind}"\n' for name, kind in proposal.features.items())
+    for name, reason in proposal.left_out.items():
+        features += f"# {_key(name)} is left out: {reason}\n"
+    changes = {
+        'amount = "numeric"\nhour = "numeric"\ncountry = "categorical"\n': features,
+        'type = "boolean"\n': f'type = "{proposal.label_type}"\n',
+    }
+    if proposal.has_missing:
+        changes['policy = "dead-letter"\n'] = 'policy = "impute"\n'
+    if proposal.label is not None:
+        changes['# column = "fraud"\n'] = f"column = {_text(proposal.label)}\n"
+    if proposal.label_type in _MODELS:
+        factory, params, loss = _MODELS[proposal.label_type]
+        if proposal.label_type == "number" and "categorical" in proposal.features.values():
+            params += "\n# the default, linear models in the leaves, takes no categories\n"
+            params += 'leaf_prediction = "mean"'
+        changes['factory = "river.forest:ARFClassifier"\n'] = f'factory = "{factory}"\n'
+        changes["n_models = 10\n\n[explain]"] = f"{params}\n\n[explain]"
+        changes['loss = "cross_entropy"\n'] = f'loss = "{loss}"\n'
+    text = TEMPLATE.read_text()
+    for old, new in changes.items():
+        text = text.replace(old, new, 1)
+    return text
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(value: str) -> str:
+    """Return a text as TOML writes it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _say(proposal: Proposal, source: str, out: Path) -> None:
+    kinds = [*proposal.features.values()]
+    numeric, categorical = kinds.count("numeric"), kinds.count("categorical")
+    cli.say(f"{numeric} numeric and {categorical} categorical features")
+    for name, reason in proposal.left_out.items():
+        cli.say(f"  without {name}: {reason}")
+    if proposal.label is not None:
+        cli.say(f"label: {proposal.label} ({proposal.label_type})")
+    for use, column in (("id", proposal.id), ("time", proposal.ts)):
+        if column is not None:
+            cli.say(f"{use}: {column}")
+    if proposal.has_missing:
+        cli.say("Some values are missing: they are imputed (missing.policy).")
+    options = {"--id": proposal.id, "--ts": proposal.ts}
+    given = [part for option, name in options.items() if name for part in (option, name)]
+    config = [] if out == cli.DEFAULT_CONFIG else ["-c", str(out)]
+    command = shlex.join(["fluxplain", "local", source, *given, "--out", "results", *config])
+    cli.say(f"Wrote {out}. Next:\n  {command}")

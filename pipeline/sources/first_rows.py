@@ -1,0 +1,64 @@
+"""The first rows of a file, by column, without settings."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fluxplain.sources.csv_file import read_dialect, rows_of
+from fluxplain.sources.source import SourceError, finite, plain
+
+MOST_ROWS = 10_000
+"""Rows of a sample."""
+
+
+class Column(NamedTuple):
+    """The values of a column: numbers, booleans and texts; and how many more are missing.
+
+    ``texts`` are the values of a CSV file as written, which tell 01 from 1.
+    """
+
+    name: str
+    values: list[Any]
+    texts: list[str]
+    missing: int
+
+
+def sample_of(source: str) -> list[Column]:
+    """Return the columns of a CSV or Parquet file, with the values of its first rows.
+
+    Raises SourceError if it cannot be read or has no rows.
+    """
+    if source.endswith((".csv", ".csv.gz")):
+        columns = [*_of_csv(Path(source))]
+    elif source.endswith(".parquet"):
+        columns = [*_of_parquet(source)]
+    else:
+        raise SourceError(f"{source} is not a source: give a .csv, .csv.gz or .parquet file")
+    if not columns or not any(len(each.values) + each.missing for each in columns):
+        raise SourceError(f"{source} has no records")
+    names = [each.name for each in columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise SourceError(f"{source} has more than one column {name!r}")
+    return columns
+
+
+def _of_csv(path: Path) -> Iterator[Column]:
+    dialect = read_dialect(path)
+    rows = [row for _, row in islice(rows_of(path, dialect), MOST_ROWS + 1)]
+    if not rows:
+        return
+    header, *whole = [row for row in rows if len(row) == len(rows[0])]
+    for place, name in enumerate(header):
+        cells = [dialect.number(row[place]) for row in whole]
+        texts = [cell for cell in cells if cell is not None]
+        yield Column(name, [*map(finite, texts)], texts, len(cells) - len(texts))
+
+
+def _of_parquet(source: str) -> Iterator[Column]:
+    from fluxplain.sources.parquet_file import first_columns  # noqa: PLC0415  loads Arrow
+
+    for name, given in first_columns(source, MOST_ROWS):
+        values = [plain(each, kind="categorical") for each in given if each is not None]
+        yield Column(name, values, [str(each) for each in values], len(given) - len(values))

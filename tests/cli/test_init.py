@@ -1,0 +1,218 @@
+"""Settings that are proposed for a file run without an edit."""
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from fluxplain.cli.init import settings_of
+from fluxplain.config import Config, load_config
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import DeadLetter, Explanation
+from fluxplain.sources import Columns, SourceError, open_source
+from fluxplain.sources.first_rows import sample_of
+from fluxplain.sources.proposal import Named, Proposal, label_among, proposal_of
+from tests.kit.in_process import run
+
+N = 250
+
+
+def rows() -> list[dict[str, Any]]:
+    rng = random.Random(1)
+    made = []
+    for i in range(N):
+        amount, shop = round(rng.uniform(0.0, 99.0), 2), rng.choice(["north", "south"])
+        made.append({"key": f"k{i}", "amount": amount, "shop": shop, "big": amount > 50.0})
+    return made
+
+
+def lines(separator: str, *cells: Callable[[dict[str, Any]], Any]) -> str:
+    return "".join(separator.join(str(cell(row)) for cell in cells) + "\n" for row in rows())
+
+
+def amount(row: dict[str, Any]) -> Any:
+    return row["amount"]
+
+
+def comma(row: dict[str, Any]) -> str:
+    return str(row["amount"]).replace(".", ",")
+
+
+def shop(row: dict[str, Any]) -> Any:
+    return row["shop"]
+
+
+def big(row: dict[str, Any]) -> int:
+    return int(row["big"])
+
+
+FILES: dict[str, tuple[str, dict[str, str], str]] = {
+    "plain": ("amount,shop,label\n" + lines(",", amount, shop, big), {}, "boolean"),
+    "semicolons, decimal commas": (
+        "Betrag;Laden;label\n" + lines(";", comma, shop, big),
+        {"Betrag": "numeric", "Laden": "categorical"},
+        "boolean",
+    ),
+    "tabs, a byte order mark": (
+        "\ufeffamount\tshop\tlabel\n" + lines("\t", amount, shop, big),
+        {},
+        "boolean",
+    ),
+    "bars, quoted": (
+        "amount|shop|label\n"
+        + lines("|", lambda r: f'"{r["amount"]}"', lambda r: f'"{r["shop"]}"', big),
+        {},
+        "boolean",
+    ),
+    "missing values": (
+        "amount,shop,label\n"
+        + lines(",", lambda r: "NA" if r["amount"] < 9.0 else r["amount"], shop, big),
+        {},
+        "boolean",
+    ),
+    "ids, dates, constants": (
+        "id,date,amount,shop,currency,label\n"
+        + lines(
+            *(",", lambda r: r["key"], lambda r: f"2026-01-01T{int(r['key'][1:]) // 60:02}:00"),
+            *(amount, shop, lambda _: "EUR", big),
+        ),
+        {},
+        "boolean",
+    ),
+    "codes with a zero in front": (
+        "amount,shop,label\n"
+        + lines(",", amount, lambda r: "0123" if r["shop"] == "north" else "456", big),
+        {},
+        "boolean",
+    ),
+    "words as classes": (
+        "amount,shop,class\n" + lines(",", amount, shop, lambda r: "high" if big(r) else "low"),
+        {},
+        "string",
+    ),
+    "three classes": (
+        "amount,shop,y\n" + lines(",", amount, shop, lambda r: int(r["amount"] // 40)),
+        {},
+        "integer",
+    ),
+    "regression": (
+        "amount,shop,target\n" + lines(",", amount, shop, lambda r: 2.5 * r["amount"]),
+        {},
+        "number",
+    ),
+    "names with spaces and quotes": (
+        'the amount,"a ""shop""",label\n' + lines(",", amount, shop, big),
+        {"the amount": "numeric", 'a "shop"': "categorical"},
+        "boolean",
+    ),
+}
+"""Text, features, and type of the label."""
+
+
+def proposed(path: Path, named: Named | None = None) -> Proposal:
+    columns = sample_of(str(path))
+    return proposal_of(columns, named or Named(label_among(columns)))
+
+
+def loaded(folder: Path, proposal: Proposal) -> Config:
+    settings = folder / "fluxplain.toml"
+    settings.write_text(settings_of(proposal), encoding="utf-8")
+    return load_config(settings)
+
+
+def explained(config: Config, path: Path, proposal: Proposal) -> set[str]:
+    """Return the explained features; assert that no record was lost on the way."""
+    source = open_source(str(path), config, Columns(None, proposal.id, proposal.ts))
+    records = [*LocalPipeline(config).run(source)]
+    assert not [each for each in records if isinstance(each, DeadLetter)]
+    return {each.feature for each in records if isinstance(each, Explanation)}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(("text", "features", "label"), FILES.values(), ids=FILES)
+def test_a_file_runs_with_what_is_proposed_for_it(
+    text: str, features: dict[str, str], label: str, tmp_path: Path
+) -> None:
+    features = features or {"amount": "numeric", "shop": "categorical"}
+    path = tmp_path / "data.csv"
+    path.write_text(text, encoding="utf-8")
+    proposal = proposed(path)
+    assert (proposal.features, proposal.label_type) == (features, label)
+    assert explained(loaded(tmp_path, proposal), path, proposal) == {*features}
+
+
+def test_a_parquet_file_too(tmp_path: Path) -> None:
+    path, made = tmp_path / "data.parquet", rows()
+    table = {name: [row[name] for row in made] for name in made[0]}
+    pyarrow.parquet.write_table(pa.table({**table, "many": [[1]] * N}), path)
+    proposal = proposed(path, Named("big"))
+    assert proposal.features == {"amount": "numeric", "shop": "categorical"}
+    assert proposal.id == "key"
+    assert explained(loaded(tmp_path, proposal), path, proposal) == {"amount", "shop"}
+
+
+def test_ids_and_times_are_found_and_what_is_of_no_use_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(FILES["ids, dates, constants"][0])
+    proposal = proposed(path)
+    assert (proposal.id, proposal.ts, proposal.label) == ("id", "date", "label")
+    assert proposal.left_out == {"currency": "always 'EUR'"}
+    assert not proposal.has_missing
+
+
+def test_without_a_label_anomalies_are_detected(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,c\n" + lines(",", amount, lambda r: r["amount"] % 7, shop))
+    proposal = proposed(path, Named())
+    assert proposal.left_out == {"c": "the anomaly detector takes numbers"}
+    config = loaded(tmp_path, proposal)
+    assert (config.label.type, config.model.factory) == ("none", "fluxplain.models:from_river")
+    assert explained(config, path, proposal) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "reason"),
+    [
+        ("a,y\n1,2\n", Named("z"), "no column 'z' for the label; the columns: a, y"),
+        ("a,y\n1,2\n2,2\n", Named("y"), "the label 'y' is always '2'"),
+        ("a,y\n1,\n2,\n", Named("y"), "the label 'y' is always empty"),
+        ("a,y\n1,2\n1,3\n", Named("y"), "no column is of use as a feature"),
+        ("a,y\n", Named("y"), "has no records"),
+        ("a,a\n1,2\n", Named("a"), "more than one column 'a'"),
+        (
+            "a,y\n" + "".join(f"{i},t{i}\n" for i in range(200)),
+            Named("y"),
+            "'y' has 200 different texts: at most 100",
+        ),
+    ],
+)
+def test_what_cannot_be_proposed_is_told_in_one_line(
+    text: str, named: Named, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    with pytest.raises(SourceError, match=re.escape(reason)):
+        proposed(path, named)
+
+
+def test_the_command_says_what_it_found_and_what_to_run_next(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text(FILES["ids, dates, constants"][0].replace("label", "big"))
+    unnamed = run(tmp_path, "init", "data.csv")
+    assert unnamed.returncode == 2
+    assert (
+        "name the label with --label, or give --no-label; the columns: id, date" in unnamed.stderr
+    )
+    found = run(tmp_path, "init", "data.csv", "--label", "big")
+    assert found.returncode == 0
+    for line in (
+        "1 numeric and 1 categorical features",
+        "without currency: always 'EUR'",
+        "label: big (boolean)",
+        "fluxplain local data.csv --id id --ts date --out results",
+    ):
+        assert line in found.stdout
