@@ -129,13 +129,13 @@ ARF = Stream(
 
 CORRUPTIONS = {
     "linear: pressure × 10, 2 rows": Corruption(LINEAR, 2, times("x0", 10.0)),
-    "linear: pressure −999, 5 rows": Corruption(LINEAR, 5, put("x0", -999.0)),
-    "linear: pressure 0, 1 row": Corruption(LINEAR, 1, put("x0", 0.0)),
     "linear: x1 stuck, 30 rows": Corruption(LINEAR, 30, put("x1", 1.5)),
-    "linear with categories: wrong text, 3 rows": Corruption(SHOPS, 3, put("place", "n/a")),
+    "linear: pressure and x1 swapped, 60 rows": Corruption(LINEAR, 60, swap("x0", "x1")),
+    "linear with categories: x0 × 1000, 3 rows": Corruption(SHOPS, 3, times("x0", 1e3)),
+    "linear with categories: one place, 100 rows": Corruption(SHOPS, 100, put("place", "north")),
     "logistic, weather: visibility × 1000, 3 rows": Corruption(WEATHER, 3, times("feat_5", 1e3)),
-    "logistic, weather: pressure 9999.9, 1 row": Corruption(WEATHER, 1, put("feat_3", 9999.9)),
-    "frozen linear: sign of the pressure, 2 rows": Corruption(FROZEN, 2, times("x0", -1.0)),
-    "ARF-5, agrawal: salary and age swapped, 5 rows": Corruption(ARF, 5, swap("salary", "age")),
-    "ARF-5, agrawal: age × 10, 4 rows": Corruption(ARF, 4, times("age", 10.0)),
+    "logistic, weather: dew point 999.9, 5 rows": Corruption(WEATHER, 5, put("feat_2", 999.9)),
+    "frozen linear: sign of the pressure, 30 rows": Corruption(FROZEN, 30, times("x0", -1.0)),
+    "ARF-5, agrawal: salary and age swapped, 100 rows": Corruption(ARF, 100, swap("salary", "age")),
+    "ARF-5, agrawal: age × 10, 100 rows": Corruption(ARF, 100, times("age", 10.0)),
 }
