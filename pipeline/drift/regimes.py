@@ -83,12 +83,16 @@ class Regimes:
         earlier = sorted(e for e in others if e.seen_seq <= sure and e.period.end < end)[-MOST:]
         first = max([recent.begin(status_seq), 0, *(each.seq + 1 for each in earlier)])
         before = _profile(recent, change.method, first, end)
-        if before is None:
-            return change
-        ended = _Ended(status_seq, change.feature or "", change.seq, Period(first, end - 1), before)
-        _remember(known, change.incident or "", ended)
+        if before is not None:
+            period = Period(first, end - 1)
+            ended = _Ended(status_seq, change.feature or "", change.seq, period, before)
+            _remember(known, change.incident or "", ended)
+        elif earlier:  # between two changes in quick succession there is no profile
+            before = earlier[-1].profile
         new = _profile(recent, change.method, begin, sure + 1)
-        return change if new is None else replace(change, returns_to=_alike(new, before, earlier))
+        if before is None or new is None:
+            return change
+        return replace(change, returns_to=_alike(new, before, earlier))
 
 
 def _remember(known: dict[str, _Ended], incident: str, ended: _Ended) -> None:
