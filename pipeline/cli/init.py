@@ -13,25 +13,15 @@ import typer
 from fluxplain.cli import common as cli
 from fluxplain.config import ConfigError
 from fluxplain.sources import SourceError
-from fluxplain.sources.first_rows import Column, sample_of
+from fluxplain.sources.first_rows import sample_of
 from fluxplain.sources.proposal import Named, Proposal, label_among, proposal_of
 
 TEMPLATE = Path(__file__).with_name("template.toml")
 
-_MODELS = {
-    "number": ("river.forest:ARFRegressor", "n_models = 10", "squared_error"),
-    "none": (
-        "fluxplain.models:from_river",
-        'steps = ["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]',
-        "minus_score",
-    ),
-}
-"""Label type → model, its parameters, and loss, if they are not those of the template."""
-
 
 @dataclass(kw_only=True)
 class Roles:
-    """Options that say which columns are no features."""
+    """Options that say which columns are no features, and which model learns."""
 
     label: Annotated[
         str | None,
@@ -47,12 +37,22 @@ class Roles:
         None
     )
 
-    def named(self, columns: list[Column]) -> Named:
-        """Return the columns that are named, asking for the label if it has no usual name."""
-        if self.no_label:
-            return Named(None, self.id_, self.ts)
-        label = self.label or label_among(columns) or _asked([each.name for each in columns])
-        return Named(label or None, self.id_, self.ts)
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="A River class, or a class or function of your own, as module:name from the "
+            "working directory; by default a forest.",
+        ),
+    ] = None
+
+    def proposal(self, source: str) -> Proposal:
+        """Return what a file's columns are, asking for the label if it has no usual name."""
+        columns = sample_of(source)
+        label = None
+        if not self.no_label:
+            label = self.label or label_among(columns) or _asked([each.name for each in columns])
+        return proposal_of(columns, Named(label or None, self.id_, self.ts))
 
 
 @cli.app.command(rich_help_panel=cli.PREPARE)
@@ -84,10 +84,14 @@ def init(
         for command in ("topics create", "check"):
             cli.say(f"  fluxplain {command} -c {out}")
         return
-    columns = sample_of(source)
-    proposal = proposal_of(columns, roles.named(columns))
-    _write(out, settings_of(proposal))
-    _say(proposal, source, out)
+    proposal = roles.proposal(source)
+    _write(out, settings_of(proposal, roles.model))
+    say_proposal(proposal)
+    options = {"--id": proposal.id, "--ts": proposal.ts}
+    given = [part for option, name in options.items() if name for part in (option, name)]
+    config = [] if out == cli.DEFAULT_CONFIG else ["-c", str(out)]
+    command = shlex.join(["fluxplain", "local", source, *given, "--out", "results", *config])
+    cli.say(f"Wrote {out}. Next:\n  {command}")
 
 
 def _asked(names: list[str]) -> str:
@@ -108,31 +112,43 @@ def _write(out: Path, text: str) -> None:
         raise ConfigError(f"cannot write {out}: {error.strerror or error}") from None
 
 
-def settings_of(proposal: Proposal) -> str:
-    """Return the commented settings with what was proposed."""
+def settings_of(proposal: Proposal, model: str | None = None) -> str:
+    """Return the commented settings with what was proposed, and the user's own model."""
     features = "".join(f'{_key(name)} = "{kind}"\n' for name, kind in proposal.features.items())
     for name, reason in proposal.left_out.items():
         features += f"# {_key(name)} is left out: {reason}\n"
+    factory, params, loss = _model_for(proposal)
+    if model is not None:
+        factory, params = model, ""
     changes = {
         'amount = "numeric"\nhour = "numeric"\ncountry = "categorical"\n': features,
         'type = "boolean"\n': f'type = "{proposal.label_type}"\n',
+        'factory = "river.forest:ARFClassifier"\n': f"factory = {_text(factory)}\n",
+        "n_models = 10\n": params,
+        'loss = "cross_entropy"\n': f'loss = "{loss}"\n',
     }
     if proposal.has_missing:
         changes['policy = "dead-letter"\n'] = 'policy = "impute"\n'
     if proposal.label is not None:
         changes['# column = "fraud"\n'] = f"column = {_text(proposal.label)}\n"
-    if proposal.label_type in _MODELS:
-        factory, params, loss = _MODELS[proposal.label_type]
-        if proposal.label_type == "number" and "categorical" in proposal.features.values():
-            params += "\n# the default, linear models in the leaves, takes no categories\n"
-            params += 'leaf_prediction = "mean"'
-        changes['factory = "river.forest:ARFClassifier"\n'] = f'factory = "{factory}"\n'
-        changes["n_models = 10\n\n[explain]"] = f"{params}\n\n[explain]"
-        changes['loss = "cross_entropy"\n'] = f'loss = "{loss}"\n'
     text = TEMPLATE.read_text()
     for old, new in changes.items():
         text = text.replace(old, new, 1)
     return text
+
+
+def _model_for(proposal: Proposal) -> tuple[str, str, str]:
+    """Return a model for the labels, its parameters, and the loss."""
+    if proposal.label_type == "none":
+        steps = '["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]'
+        return "fluxplain.models:from_river", f"steps = {steps}\n", "minus_score"
+    if proposal.label_type != "number":
+        return "river.forest:ARFClassifier", "n_models = 10\n", "cross_entropy"
+    params = "n_models = 10\n"
+    if "categorical" in proposal.features.values():
+        params += "# the default, linear models in the leaves, takes no categories\n"
+        params += 'leaf_prediction = "mean"\n'
+    return "river.forest:ARFRegressor", params, "squared_error"
 
 
 def _key(name: str) -> str:
@@ -144,7 +160,8 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _say(proposal: Proposal, source: str, out: Path) -> None:
+def say_proposal(proposal: Proposal) -> None:
+    """Print what was found in a file."""
     kinds = [*proposal.features.values()]
     numeric, categorical = kinds.count("numeric"), kinds.count("categorical")
     cli.say(f"{numeric} numeric and {categorical} categorical features")
@@ -157,8 +174,3 @@ def _say(proposal: Proposal, source: str, out: Path) -> None:
             cli.say(f"{use}: {column}")
     if proposal.has_missing:
         cli.say("Some values are missing: they are imputed (missing.policy).")
-    options = {"--id": proposal.id, "--ts": proposal.ts}
-    given = [part for option, name in options.items() if name for part in (option, name)]
-    config = [] if out == cli.DEFAULT_CONFIG else ["-c", str(out)]
-    command = shlex.join(["fluxplain", "local", source, *given, "--out", "results", *config])
-    cli.say(f"Wrote {out}. Next:\n  {command}")

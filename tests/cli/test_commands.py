@@ -2,12 +2,15 @@
 
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import orjson
 import pytest
 import typer
 
+from fluxplain import __version__
 from fluxplain.cli.common import app
 from fluxplain.config import Config, load_config
 from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Slot
@@ -282,3 +285,14 @@ def test_check_warns_of_a_feature_whose_replacements_resemble_it(with_topics: Pa
     assert f"Raise reservoir_size, now {config.explain.of('ipfi').reservoir_size}" in one_line(
         result.stderr
     )
+
+
+def test_the_version_is_printed_without_loading_anything_large() -> None:
+    asked = (
+        "import sys; sys.argv[1:] = ['--version']\n"
+        "from fluxplain.__main__ import main\n"
+        "try: main()\n"
+        "finally: print('numpy' in sys.modules, 'typer' in sys.modules)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == [__version__, "False", "False"]

@@ -216,3 +216,15 @@ def test_the_command_says_what_it_found_and_what_to_run_next(tmp_path: Path) -> 
         "fluxplain local data.csv --id id --ts date --out results",
     ):
         assert line in found.stdout
+
+
+def test_a_file_is_explained_at_once_by_a_model_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text(FILES["three classes"][0])
+    (tmp_path / "own.py").write_text("from river.tree import HoeffdingTreeClassifier as Model\n")
+    tried = run(tmp_path, "try", "data.csv", "--model", "own:Model", "--out", "found")
+    assert tried.returncode == 0, tried.stderr
+    assert "250 records · 0 dead letters" in tried.stdout
+    assert {each.name for each in (tmp_path / "found").iterdir()} >= {"explanations.jsonl"}
+    refused = run(tmp_path, "try", "data.csv", "--model", "own:Absent")
+    assert refused.returncode == 2
+    assert "Absent" in refused.stderr

@@ -4,8 +4,9 @@ import asyncio
 import gzip
 import hashlib
 import signal
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -80,6 +81,21 @@ async def run(config: Config, report: Callable[[str], None]) -> None:
         await asyncio.to_thread(feed.stop)
     if feed.error is not None:
         raise feed.error
+
+
+@contextmanager
+def serving(config: Config, store: Store) -> Iterator[str]:
+    """Serve the page of a store that this process fills, in a thread; yield its address."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="dashboard", daemon=True)
+    thread.start()
+    server = Server(config, store)
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.start(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
 
 
 class Server:

@@ -3,6 +3,8 @@
 import asyncio
 import hashlib
 import re
+import urllib.error
+import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -12,7 +14,7 @@ import orjson
 import pytest
 
 from fluxplain.config import Config
-from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server
+from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server, serving
 from fluxplain.monitor.dashboard.views import SHOWN_POINTS
 from fluxplain.results.store import Store
 from fluxplain.schemas.change import NoticeKind
@@ -329,3 +331,13 @@ def test_a_file_is_as_its_makers_published_it(path: Path) -> None:
     assert hashlib.sha256(path.read_bytes()).hexdigest() == FILES[path]
     licence = path.parent / f"{path.name.partition('-')[0].partition('.')[0]}.LICENSE"
     assert licence.stat().st_size > 1_000
+
+
+def test_a_page_is_served_beside_other_work_and_ends_with_it(config: Config, store: Store) -> None:
+    with (
+        serving(config, store) as address,
+        urllib.request.urlopen(f"{address}/api/overview") as answer,
+    ):
+        assert answer.status == 200
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        urllib.request.urlopen(f"{address}/api/overview")
