@@ -55,7 +55,7 @@ class Curve(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Condition(Typed):
-    """A condition on an observation: its ``feature`` compares with ``value`` as ``op`` says."""
+    """A condition on an observation: ``feature`` ``op`` ``value``, such as age > 40."""
 
     feature: str
     op: Literal["<=", ">", "==", "!="]
@@ -69,11 +69,11 @@ class Region(Typed):
     Attributes
     ----------
     conditions
-        One to three conditions, all of which they meet.
+        One to three conditions; the region meets all of them.
     coverage
-        Their share of the observations since the change.
+        The region's share of the observations since the change.
     share
-        Their share of the change. It is above 1 if the others moved the other way.
+        The region's share of the change. It is above 1 if the others moved the other way.
     """
 
     conditions: list[Condition]
@@ -96,23 +96,23 @@ CauseKind = Literal["data", "model", "both", "unclear"]
 class Cause(Typed):
     """Why an explanation changed.
 
-    The parts sum to the change of how far the feature moves the output on average. So labels play
-    no part: if they relate to the inputs otherwise, the model's part grows as it learns that. They
-    are estimated on some of the observations since the change, and on others from before it, by the
-    model of now and by one from before the change.
+    The parts sum to the change of the mean distance by which the feature moves the output. Labels
+    play no part: if their relation to the inputs changes, the model's part grows as it learns that.
+    The parts are estimated on some observations since the change and some from before it, with the
+    current model and one from before the change.
 
     Attributes
     ----------
     kind
-        ``"data"`` or ``"model"``: the larger part, with half of the interaction each. ``"both"`` if
-        the smaller one is at least half of it, ``"unclear"`` if the larger one is less than two
-        standard errors.
+        ``"data"`` or ``"model"``: the larger part, when each gets half of the interaction.
+        ``"both"`` if the smaller one is at least half of the larger one, ``"unclear"`` if the
+        larger one is less than two standard errors.
     data, data_std_error
-        What the older model's mean changed by when the observations changed.
+        Mean on the new observations minus that on the older ones, both of the older model.
     model, model_std_error
-        What the mean on the older observations changed by when the model changed.
+        Mean of the current model minus that of the older one, both on the older observations.
     interaction, interaction_std_error
-        What is left: the model changed where the observations came to be.
+        The rest: the model changed in the region into which the observations moved.
     """
 
     kind: CauseKind
@@ -126,18 +126,18 @@ class Cause(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Typed):
-    """An observation behind a change.
+    """An observation that is evidence of a change.
 
     Attributes
     ----------
     seq, id
-        Its offset, and its id as far as it is known.
+        The observation's offset, and its id if known.
     increment
-        Its increment, or its loss or error, if it is one of those that moved the mean most; else
-        None.
+        The observation's increment, loss or error, if it is among those that moved the mean most;
+        else None.
     feature, value, low, high
-        A feature whose value was outside of all before, which lay between ``low`` and ``high``;
-        these are None for a new category. All are None without such a feature.
+        A feature with an outlier, its value, and the range of all values before; the range is None
+        for a new category. All are None without an outlier.
     """
 
     seq: int
@@ -154,7 +154,7 @@ class Change(Record):
     """A change of an explanation, of the loss or of a distribution, or a notice.
 
     Identity: (incarnation, stream, kind, feature, method, signal, seq). A change has two records
-    with the same id: one when it is noticed, and one that says what became of it.
+    with the same id: one when it is noticed, and one with its outcome.
 
     Attributes
     ----------
@@ -171,8 +171,8 @@ class Change(Record):
         or lost on the way.
         ``"schema"``: a feature has had no value for long, has values again, or an unconfigured
         field appeared. ``"model"``: another model takes over, or its announcement was withdrawn.
-        ``"autocorrelation"``: a feature resembles even the old records from which its replacements
-        come, so importances may be too small; published once for each method.
+        ``"autocorrelation"``: a feature's values resemble even its replacements, which come from
+        old records, so importances may be too small; published once for each method.
     seq
         Offset of the observation at which the change was detected; for a notice about a role's
         input, the offset there. For deleted messages: offset of the last missing one.
@@ -183,8 +183,8 @@ class Change(Record):
         ``"noticed"``, then one of the others, after ``drift.follow_up`` observations or with the
         sixteenth further change of the same series.
         ``"confirmed"``: at least half of the step lasted, on average over these observations, over
-        the second half, and, as far as its error tells, over the last quarter; and two standard
-        errors of the step are at most half of it. ``"unclear"``: they are more.
+        their second half, and, within its error, over their last quarter. Two standard errors of
+        the step are at most half of it; if they are more, the status is ``"unclear"``.
         ``"transient"``: the step did not last. ``"reverted"``: a further change undid it. None for
         notices.
     status_seq
@@ -199,16 +199,16 @@ class Change(Record):
         Time of the newest observation in the explanation, as the observation states it.
     feature, method
         The feature (or group, or pair) and the method whose explanation changed. For the loss, the
-        method is ``"loss"`` and the feature None. A change of kind ``"input"`` has no method; one
-        of kind ``"output"`` has neither, and so have notices that are about neither.
+        method is ``"loss"`` and the feature None. A change of kind ``"input"`` has no method, one
+        of kind ``"output"`` neither of the two. Notices have those that they are about.
     signal
         The watched signal: ``"increment"``, ``"value"`` or ``"trend"``, as in
         :class:`Explanation`. A change of the trend is published if its sign changes: the effect of
         the feature has reversed. For the loss ``"increment"``; or ``"error"``, which is 1 where the
-        predicted class is wrong, else 0, so that its means are shares of wrong predictions. Of
-        numbers as inputs or predictions: their ``"mean"``; or ``"spread"``, the mean difference of
-        successive values, times 0.886, which makes it the standard deviation of independent normal
-        numbers. Of categories and classes: ``"share"``, that of ``category``.
+        predicted class is wrong, else 0, so that its means are shares of wrong predictions. For
+        numbers as inputs or predictions: ``"mean"``, or ``"spread"``. The spread is the mean
+        difference of successive values times 0.886, the standard deviation of independent normal
+        numbers. For categories and classes: ``"share"``, the share of ``category``.
     category
         The category whose share in a feature's values moved most, or the class whose predicted
         probability moved most on average; None for other signals.
@@ -216,21 +216,21 @@ class Change(Record):
         Mean of the signal before and after the change. The detector ``"glr"`` says which numbers it
         compared; for others, the position of the change is estimated by least squares: the split of
         everything since the previous change into two means with the smallest squared error.
-        ``before`` is None if there are too few values before it. When a change is noticed,
-        ``after`` is about observations that were chosen because they look extreme: with ``"glr"``
-        it is moved towards ``before`` by what that adds on average. In the second record it is the
-        mean of the observations after ``seq``; of a reverted change, of those up to the further
-        one.
+        ``before`` is None if there are too few values before the change. In the first record,
+        ``after`` would be too extreme, since its observations were selected for being extreme:
+        ``"glr"`` corrects the mean for this selection bias. In the second record ``after`` is the
+        mean of the observations after ``seq``; of a reverted change, up to the change that undid
+        it.
     before_std_error, after_std_error
-        Standard errors of these means: with the detector ``"glr"`` as it estimates the dependence
-        of the numbers, with others for independent ones. None for the signal ``"value"``.
+        Standard errors of these means. The detector ``"glr"`` allows for dependence between the
+        numbers; the others assume independence. None for the signal ``"value"``.
     direction
         Whether ``after`` is above or below ``before``, as noticed.
     effect_size
         Size of the change, from 0 to 2: ``|after - before|``, divided by the sum of this method's
         absolute means over all that it explains, with the larger of ``before`` and ``after`` for
-        this feature. Of the loss and errors: divided by the larger of the two means. Of inputs and
-        predictions: from 0 to 1, the total variation distance of two normal distributions with
+        this feature. For the loss and errors: divided by the larger of the two means. For inputs
+        and predictions: from 0 to 1, the total variation distance of two normal distributions with
         these means and the signal's standard deviation. Changes below ``drift.min_effect`` are not
         published. None if ``before`` is.
     window
@@ -261,19 +261,18 @@ class Change(Record):
         message.
     evidence
         The observations behind the change: up to three since ``after_seq`` that moved the mean
-        most; and for an explanation up to five from before and during the change with a value
-        outside of all before.
+        most; for an explanation also up to five outliers from before and during the change.
     region
-        The observations that carry the change, in the second record; None if all do alike, if it
-        did not last, or if too few are known. It is sought among the features that are explained
-        by themselves; for the loss and the errors, among all.
+        The observations that carry the change, in the second record; None if all carry it alike,
+        if it did not last, or if too few are known. Its conditions are about features that are
+        explained individually; for the loss and the errors, about any feature.
     cause
         Why the explanation changed, in the second record; None for the trend, if too little is
         known, and without ``drift.causes``.
     returns_to
-        An earlier period in which the features had the same shares of all importance by this
-        method as they have since the change, in the second record: the newest observations of the
-        period, up to the change that ended it. None if there is none, or if too little is known.
+        In the second record: an earlier period in which the features had the same shares of all
+        importance by this method as since the change. It ends at the change that ended the period
+        and has only its newest observations. None without such a period, or if too little is known.
     incident
         Identifier that a stream's changes within ``drift.incident_window`` observations share,
         whatever their feature, group, pair and method: the stream, ``@`` and the seq of the

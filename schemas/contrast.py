@@ -1,4 +1,4 @@
-"""How far a feature moves the outputs of two models, which tells data and model apart."""
+"""How far a feature moves the outputs of two models; separates changes of data and model."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from fluxplain.schemas.record import Typed
 class Contrast(Typed):
     """How far a feature moves the output: of two models, on two observations.
 
-    That is the distance of the outputs with and without the feature, whatever the label is; for
-    iPDP the importance of the ICE curve, for iSHAP the size of the Shapley value.
+    This is the distance of the outputs with and without the feature; labels play no part. For iPDP
+    it is the importance of the ICE curve, for iSHAP the size of the Shapley value.
 
     Attributes
     ----------

@@ -71,12 +71,11 @@ class Evaluation(Record):
     """The model's answers for a run of observations and one feature, group or pair.
 
     All lists have one item for each observation. ``prediction`` and the items of ``outputs`` and
-    ``points`` may be text instead: all their numbers one after the other, as base64 of
-    little-endian doubles. They become arrays of shape (observations, outputs, classes), points
-    (observations, points).
+    ``points`` may be text instead: their numbers in sequence, as base64 of little-endian doubles.
+    Outputs become arrays of shape (observations, outputs, classes), points of shape (observations,
+    points).
 
-    A run's length depends on how many observations were waiting and has no meaning: each
-    observation stands for itself.
+    A run's length depends on how many observations were waiting and has no meaning.
 
     Identity: (incarnation, stream, feature, seq) of each observation.
 
@@ -115,13 +114,13 @@ class Evaluation(Record):
         The feature's value in each observation, texts cut to 64 characters; None for groups and
         pairs.
     ids
-        The id of each observation, cut alike: with one feature of the stream only, since it is the
-        same for all. None for others, and without ids.
+        The id of each observation, cut like ``values``. Only one feature of the stream carries
+        them, since they are the same for all. None for others, and without ids.
     contrasts
         Method → contrasts with an older model, of some of the observations.
     loss_changed_seq
-        The seq from which on the loss, or the wrong predictions, may have changed the last time
-        that their detector alarmed; None before the first time.
+        The seq since which the loss, or the wrong predictions, may have changed, by the latest
+        alarm of their detector; None before the first one.
     incarnation
         Incarnation of the predictions.
     """

@@ -59,7 +59,7 @@ class Interaction(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Record):
-    """The current iPFI, iSAGE or iPDP of a feature, a group (iPFI, iSAGE) or a pair (iPDP).
+    """The current explanation of a feature, a group or a pair (iPDP) by one method.
 
     Identity: (incarnation, stream, feature, method, alpha, seq).
 
@@ -76,8 +76,7 @@ class Explanation(Record):
     ts
         Time of the newest observation, as the observation states it.
     alpha
-        Smoothing rate. With several rates, each has explanations of its own, of the same
-        observations.
+        Smoothing rate. With several rates, each has its own explanations of the same observations.
     updates
         Number of observations in the estimate.
     value
@@ -85,24 +84,23 @@ class Explanation(Record):
         the output. iSHAP: mean size of the contributions in units of the output. Interaction:
         variance of the output that the feature causes only together with others.
     std_error
-        Standard error of the value, also for observations that depend on each other: twice of it
-        covers the expectation in about 95 % of cases. None while too little is known, for iSAGE
-        with a single inner sample, and for a curve if the
-        feature's recent range keeps moving by about its own width.
+        Standard error of the value, also for dependent observations: ``value`` ± 2 ``std_error``
+        holds the expectation in about 95 % of cases. None while too little is known, for iSAGE with
+        a single inner sample, and for a curve if the feature's recent range keeps moving by about
+        its own width.
     seqs, increments
         The observations since the previous explanation and the contribution of each: loss
         difference (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP), size
         of its contribution to the output (iSHAP). They are the same for every alpha. Both are empty
         if nothing could be computed for 1,000 observations and for at least ``explain.emit_every``.
     signed
-        iSHAP: the mean of the contributions with their signs, where ``value`` is that of their
-        sizes, smoothed alike. It is positive if the feature raised the output on average, and with
-        classes if it moved probability to the later ones in order: with two classes to the larger
-        one, such as ``true`` or 1, whichever the model knew first. When a class appears between or
-        after them, the mean holds both orders for about 1 / alpha observations. While the inputs
-        keep their distribution its expectation is 0; so it shows where recent inputs push the
-        output compared with those just before, not the direction of the effect. None for other
-        methods.
+        iSHAP: the smoothed mean of the contributions with their signs; ``value`` is that of their
+        sizes. It is positive if the feature raised the output on average. With two classes, this is
+        the probability of the larger one, such as ``true`` or 1; with more, probability moved to
+        the later ones in order. When a class appears between or after them, the mean mixes both
+        orders for about 1 / alpha observations. While the inputs keep their distribution, its
+        expectation is 0: it shows in which direction recent inputs push the output, compared with
+        those just before, not the direction of the effect. None for other methods.
     trends
         iPDP of one feature: the trend of the ICE curve of each of the observations ``seqs``, in
         units of the output. It is positive if the output rises along the grid, or along the
@@ -114,18 +112,18 @@ class Explanation(Record):
         The feature's value in each of the observations ``seqs``; texts are cut to 64 characters.
         None for groups and pairs, and if ``explain.emit_every`` is above 256.
     ids
-        The id of each of them, cut alike: with one feature of the stream only, since it is the same
-        for all. None for others, and without ids.
+        The id of each of the observations ``seqs``, cut like ``values``. Only one feature of the
+        stream carries them, since they are the same for all. None for others, and without ids.
     contrasts
         Contrasts with an older model, of some of the observations ``seqs``.
     loss
-        Mean loss of the model over the labelled ones of these observations; None without labels.
+        Mean loss of the model over the labelled observations in ``seqs``; None without labels.
     grid, effect
         iPDP: the curve. With more than two classes, the effect has one curve per class. The points
         of a numeric feature come and go: there are up to four times ``grid_size``.
     effect_std_error
-        iPDP of one feature: standard error of the effect at each point, as that of the value. None
-        where too little is known, and for pairs.
+        iPDP of one feature: standard error of the effect at each point. None where too little is
+        known, and for pairs.
     classes
         iPDP with more than two classes: the class of each curve.
     second_grid
@@ -143,15 +141,16 @@ class Explanation(Record):
         Version of the explained model; None if it has none. When another model takes over, the
         estimates start from scratch; increments not yet published are in the first record.
     loss_changed_seq
-        The seq from which on the loss, or the wrong predictions, may have changed the last time
-        that their detector alarmed; None before the first time. For a while, a change of the
-        explanation since then needs less evidence.
+        The seq since which the loss, or the wrong predictions, may have changed, by the latest
+        alarm of their detector; None before the first one. For a while, a change of the explanation
+        since then needs less evidence.
     ice
         iPDP, if configured: ICE curves of the last observations, the oldest first. They are the
         same for every alpha.
     interactions
-        Of the method ``"interaction"``: the features and groups with which this one interacts most,
-        the strongest first, up to five. The value is the sum over all of them. None for others.
+        Of the method ``"interaction"``: up to five features and groups with which this one
+        interacts most, the strongest first. ``value`` is the sum over all partners, also those not
+        listed. None for other methods.
     incarnation
         Incarnation of the predictions. An explainer that started cold adds ``/`` and a number of
         its own.

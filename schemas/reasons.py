@@ -34,10 +34,10 @@ class Reasons(Record):
     stream, seq, id, ts
         As in the prediction of the observation.
     previous_seq
-        The seq of the stream's previous reasons; None for the first. With several labels, those of
-        an observation have the same one.
+        The seq of the stream's previous reasons; None for the first. With several labels, all
+        records of an observation have the same one.
     skipped
-        Number of observations since then that no reasons were given for.
+        Number of observations without reasons since then.
     prediction
         The predicted class or number.
     label
@@ -45,20 +45,20 @@ class Reasons(Record):
     output
         The probability or number that is explained.
     base
-        Its mean over the recent observations.
+        The mean of this output over the recent observations.
     names
         Features and groups with the largest contributions, the largest absolute value first.
     contributions
-        What each of them adds to the output; below 0 if it lowers it.
+        What each of ``names`` adds to the output; negative if it lowers the output.
     std_errors
         Standard error of each contribution; 0 if it is exact, or if all permutations agreed.
     values
-        The value of each feature; None for a group.
+        The value of each of ``names``; None for a group.
     rest
-        Sum of the contributions of all others.
+        Sum of the contributions of all other features.
     way
-        How they were found: exactly, from the model's ``structure`` or from all ``subsets`` of the
-        features; or estimated from ``permutations``.
+        How contributions were found: exactly, from the model's ``structure`` or from all
+        ``subsets`` of the features; or estimated from ``permutations``.
     model_version
         Version of the model; None if it has none.
     incarnation

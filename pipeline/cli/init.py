@@ -63,7 +63,7 @@ def init(
         str | None,
         typer.Argument(
             help="A CSV file (.csv, .csv.gz) with a header, or a Parquet file, whose columns "
-            "become features; without it the settings have examples."
+            "become features. Without a file the settings have examples."
         ),
     ] = None,
     out: Annotated[
@@ -72,9 +72,9 @@ def init(
 ) -> None:
     """Write a commented configuration file.
 
-    With a file of observations, its first rows tell the features and their types, the label, ids
-    and times, and what to do about missing values. What was found is printed, and can be corrected
-    in the settings.
+    Given a file of observations, the command proposes settings from its first rows: features with
+    their types, label, ids, times, and the policy for missing values. It prints what it found; you
+    can correct the settings.
     """
     if out.exists():
         raise ConfigError(f"{out} already exists: remove it, or give another name with --out")

@@ -40,10 +40,10 @@ settings_app = cli.group(
 def check(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Check the settings, model, broker and topics.
 
-    The model predicts a made-up observation; a failure there is only a warning. So are features in
-    the latest records that resemble their own past for too long. The exit status is 0 only if the
-    settings are valid, the broker answers and all topics exist. To see whether workers can resume,
-    run `fluxplain checkpoints list`.
+    The model predicts a made-up observation; a failure there is only a warning, as is too much
+    autocorrelation of a feature in the latest records. The exit status is 0 only if the settings
+    are valid, the broker answers and all topics exist. To see whether workers can resume, run
+    `fluxplain checkpoints list`.
     """
     settings = cli.load(config)
     cli.say(f"{config}: valid")
@@ -112,7 +112,7 @@ def topics_describe(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
 def checkpoints_list(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Show the offsets at which workers resume.
 
-    Each role has one offset for each partition of its input; or a reason why it cannot resume.
+    For each role and input partition, this is an offset, or the reason why it cannot resume.
     """
     settings = resolve(cli.load(config))
     store = open_store(settings, cluster(settings))

@@ -38,12 +38,12 @@ def why(  # noqa: PLR0917  options of a command
     local: cli.Local = None,
     as_json: cli.AsJson = False,
 ) -> None:
-    """Tell why the model gave its output on an observation.
+    """Show the reasons for a single output.
 
-    It shows what each feature added to the output, by the model of that moment. If no reasons were
+    Reasons are what each feature added to the output, by the model of that moment. If none were
     published (see `[reasons]` in the settings), the model is rebuilt from the nearest checkpoint or
-    from the beginning of the log, up to the observation. What it predicts then is compared with the
-    published prediction. Run this where a worker would run, so that it finds the checkpoints.
+    from the beginning of the log. Its prediction is then compared with the published one. Run this
+    where a worker would run, so that it finds the checkpoints.
     """
     if (id_ is None) == (seq is None):
         raise ConfigError("name one observation: its ID, or its seq with --seq")

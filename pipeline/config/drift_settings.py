@@ -74,15 +74,14 @@ class DriftSettings(Section):
     """What to watch: each record's contribution (`"increment"`), or the smoothed value (`"value"`).
     """
     false_alarms: FalseAlarms = 1.0
-    """False alarms in 100,000 records of a stream that does not change, on average and of all
-    features, methods, the loss and the errors together; and as many of all inputs and the
-    predictions together. Fewer means later detections. Of `"glr"`.
-    There are more if increments vary in rare bursts, or in cycles of more than 500 records."""
+    """Mean number of false alarms of `"glr"` in 100,000 records of a stream that does not change:
+    this many of all features, methods, the loss and the errors together, and as many of all inputs
+    and the predictions together. Fewer means later detections. There are more if increments vary in
+    rare bursts, or in cycles of more than 500 records."""
     min_effect: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.05
     """Smaller changes are not published, but add up. The size of a change is its share of the
-    importance of all features by this method; of the loss and the errors, its share of the larger
-    mean; of inputs and predictions, the share of their values that moved, by two normal
-    distributions."""
+    importance of all features by this method; for the loss and the errors, its share of the larger
+    mean; for inputs and predictions, the total variation distance of two normal distributions."""
     follow_up: Annotated[int, Field(ge=1, le=10**9)] = 1000
     """After so many observations, a second record says whether a change has lasted."""
     causes: bool = True

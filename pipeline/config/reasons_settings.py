@@ -41,12 +41,11 @@ class ReasonsSettings(Section):
     warm_up: Size | None = None
     """Observations before the first reasons; by default, and at most, `reservoir_size`."""
     error: Share = 0.05
-    """Where contributions are estimated: the largest standard error that is good enough, as a share
-    of the largest contribution."""
+    """Estimates end once no standard error exceeds this share of the largest contribution."""
     most_inputs: Annotated[int, Field(ge=10, le=1_000_000)] = 10_000
-    """Most inputs that the model is asked about for the reasons of an observation; but at least
-    `reservoir_size`, and 16 for each feature. It bounds the time: where it is reached first,
-    standard errors are larger."""
+    """Most inputs to evaluate for the reasons of an observation, but at least `reservoir_size` and
+    16 for each feature. An estimate that reaches this limit has larger standard errors than
+    `error` asks for."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

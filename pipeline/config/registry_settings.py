@@ -16,8 +16,9 @@ class RegistrySettings(Secrets):
     also read JSON Schema and Avro in the wire format, besides plain JSON. Needs
     `fluxplain[registry]`."""
     output: Literal["none", "json", "avro"] = "none"
-    """Format of predictions, explanations, changes and dead letters: plain JSON (`"none"`), or the
-    wire format with JSON Schema or Avro. Workers register the schemas when they start."""
+    """Format of predictions, reasons, explanations, changes and dead letters: plain JSON
+    (`"none"`), or the wire format with JSON Schema or Avro. Workers register the schemas when they
+    start."""
     username: Annotated[str, Field(min_length=1)] | None = None
     """User for HTTP basic authentication."""
     password: Secret = None

@@ -1,4 +1,4 @@
-"""What is behind a change: the observations that show it, where they lie, and why it came."""
+"""Adds evidence, cause and region to a change."""
 
 import random
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def _region(change: Change, recent: Recent, span: tuple[int, int], seed: str) ->
 
 
 def as_region(found: Found | None, category: Callable[[str, float], Value | None]) -> Region | None:
-    """Return a region as it is published; ``category`` tells a feature's category by its code."""
+    """Return the published form of a region; ``category`` maps a feature's code to its category."""
     if found is None:
         return None
     conditions = [_condition(cut, category) for cut in found.cuts]

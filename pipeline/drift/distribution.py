@@ -23,27 +23,26 @@ GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 """Multiples of this, without their integer parts, fill the unit interval evenly."""
 
 REFERENCE = 256
-"""Observations that tell which categories are rare."""
+"""First observations, whose frequencies decide which categories are rare."""
 
 RARE = 0.02
-"""The least frequent categories with so much of all, together, are rare; and so are unknown ones.
-"""
+"""Share of all observations that the rare categories have together; unknown ones are rare, too."""
 
 MOST_PLACES = 64
-"""Categories with places in the order in which they came; those of others are random.
+"""Categories whose places are evenly spread, in order of arrival; further ones get random places.
 
-Places in order vary less from one observation to the next. If ids, all different, had many of them,
-random ones would come after what a detector takes for normal, and would look like a change.
+Evenly spread places vary less from one observation to the next. With ids, which never repeat, many
+such places would become the detector's normal, and the random ones after them look like a change.
 """
 
 Found = tuple[Outcome | Shift, "SignalWatch | ShareWatch"]
-"""What was found, and by which watch."""
+"""A finding, and the watch that made it."""
 
 
 class NumberDistribution:
-    """Watches the mean of numbers, and how much successive ones differ.
+    """Watches the mean of numbers, and their spread: how much successive numbers differ.
 
-    A change of the mean adds to a single difference, so it is no change of the spread.
+    A step of the mean affects a single difference, so it does not count as a change of the spread.
 
     Examples
     --------
@@ -65,7 +64,7 @@ class NumberDistribution:
         self._last: float | None = None
 
     def update_block(self, seqs: Sequence[int], numbers: Sequence[float]) -> Iterator[Found]:
-        """Take as many numbers as the detector takes at once; yield what is found."""
+        """Process one block of numbers; yield findings."""
         earlier = [numbers[0] if self._last is None else self._last, *numbers]
         self._last = numbers[-1]
         differences = [
@@ -80,10 +79,10 @@ class NumberDistribution:
 class ShareWatch:
     """Watches shares of categories, or predicted probabilities of classes.
 
-    There are as many detectors however many categories there are. They watch the shares of the
-    three most frequent ones, and that of all which were rare or unknown at first. Of the others,
-    each has a fixed place in the unit interval: the mean place moves if shares do. At an alarm, the
-    change is that of the category whose share moved most.
+    The number of detectors does not depend on the number of categories. Three watch the shares of
+    the most frequent categories, one the share of all that were rare or unknown at first. One
+    watches the others: each has a fixed place in the unit interval, and the mean place moves if
+    shares do. An alarm reports the category whose share moved most.
 
     ``most_characters`` is as in :class:`~fluxplain.drift.share_history.ShareHistory`.
 
@@ -112,7 +111,7 @@ class ShareWatch:
         self._common: dict[Value, None] = {}  # the most frequent first; empty until known
 
     def update_block(self, seqs: Sequence[int], rows: Sequence[Shares]) -> Iterator[Found]:
-        """Take the shares of :data:`~fluxplain.drift.glr_rows.BLOCK` observations."""
+        """Process :data:`~fluxplain.drift.glr_rows.BLOCK` observations; yield findings."""
         self._history.add(seqs[0], rows)
         for each in [*self._open]:
             category, follow_up = each
@@ -143,7 +142,7 @@ class ShareWatch:
         return [GLR(self._false_alarms) for _ in range(OF_SHARES)]
 
     def _shifted(self, glr: GLR, seq: int) -> Iterator[Found]:
-        """Yield the shift of the category that moved most, after an outcome that it ends."""
+        """Yield outcomes of follow-ups that end, then the shift of the category that moved most."""
         category = self._history.most_moved(glr.width)
         for each, follow_up in self._open:
             follow_up.note_further(compared(self._history.windows(each), glr))

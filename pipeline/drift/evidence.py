@@ -1,4 +1,4 @@
-"""The observations behind a change: which moved it most, and which had values never seen before."""
+"""The evidence of a change: the observations that moved the mean most, and those with outliers."""
 
 from dataclasses import replace
 
@@ -13,17 +13,17 @@ MOST_MOVING, MOST_OUTLIERS = 3, 5
 """Largest number of observations that moved the mean most, and of those with outliers."""
 
 EARLIER, NEAR = 2_000, 1_000
-"""Outliers count from so many observations before a change: a model takes a while to be misled.
-Before the last ``NEAR`` of these only those that are far outside count."""
+"""Observations before a change in which outliers count, since a model takes a while to be misled.
+Before the last ``NEAR`` of them only far outliers count."""
 
 FAR = 2.0
-"""An outlier is far outside from so many times the width of the range before beyond it."""
+"""Distance of a far outlier from the former range, in widths of that range."""
 
 
 def evidence_of(change: Change, recent: Recent, first: int, sure: int) -> list[Evidence]:
-    """Return the observations behind a change, in order, from ``first`` on.
+    """Return the evidence of a change from ``first`` on, in order.
 
-    ``sure`` is that of ``recent``.
+    ``sure`` is the seq that all features have reached.
     """
     found = {each.seq: each for each in _moving(change, recent, first)}
     for each in _outliers(change, recent, first, sure):
@@ -44,7 +44,7 @@ def _moving(change: Change, recent: Recent, first: int) -> list[Evidence]:
 def most_moving(change: Change, seqs: Places, numbers: Floats) -> list[Evidence]:
     """Return the observations that moved the mean most, in the direction of a change.
 
-    ``numbers`` are those of the observations ``seqs`` since the change.
+    ``numbers`` are the signal of the observations ``seqs`` since the change.
     """
     if change.before is None:
         return []
@@ -54,7 +54,7 @@ def most_moving(change: Change, seqs: Places, numbers: Floats) -> list[Evidence]
 
 
 def _outliers(change: Change, recent: Recent, first: int, sure: int) -> list[Evidence]:
-    """Return the observations just before and during the change with outliers, the nearest ones."""
+    """Return the outliers before and during the change that are nearest to it."""
     begin = change.seq if change.after_seq is None else change.after_seq
     may_begin = min(begin, change.seq - (change.delay_bound or 0))
     earliest, latest = max(may_begin - EARLIER, first), min(change.seq, sure)

@@ -23,7 +23,7 @@ def noticed(
     model_version: str | None = None,
     incarnation: Incarnation = FIRST_INCARNATION,
 ) -> Change:
-    """Return the record of a shift, without its sentence and what other records tell."""
+    """Return the record of a shift, without its sentence and the fields that need other records."""
     before, after = shift.before, shift.after
     return Change(
         id=change_id(stream, kind, feature, method, seq, incarnation, signal),

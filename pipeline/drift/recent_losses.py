@@ -1,4 +1,4 @@
-"""The newest observations of a stream with their losses, to say where the loss changed."""
+"""Keeps the newest observations and their losses, to find the region of a change of the loss."""
 
 import math
 import random
@@ -21,16 +21,14 @@ MOST_VALUES = 200_000
 """Most values of features that are kept."""
 
 MOST_CHARACTERS = 8_000_000
-"""Most characters of the categories and ids that are kept: about 8 MB, four times as much for some
-languages."""
+"""Most characters of categories and ids that are kept: 8 MB, or up to 32 MB in some scripts."""
 
 SIGNALS: tuple[Signal, ...] = ("increment", "error")
 
 
 class RecentLosses:
-    """The last ``length`` observations with a loss.
+    """The last ``length`` observations with a loss, within ``MOST_VALUES`` and ``MOST_CHARACTERS``.
 
-    Fewer if they have more than ``MOST_VALUES`` or ``MOST_CHARACTERS``.
     ``kinds`` maps each feature to whether it is categorical.
 
     Examples
@@ -62,7 +60,7 @@ class RecentLosses:
     def add(
         self, seq: int, id_: Id | None, x: Mapping[str, Value], signals: Mapping[Signal, float]
     ) -> None:
-        """Take the next observation, with the numbers of its signals."""
+        """Add an observation, with the number of each signal."""
         self._add_texts(id_, tuple(map(x.get, self._categorical)))
         numbers = [signals.get(each, math.nan) for each in SIGNALS]
         numbers += [x.get(name, math.nan) for name in self._numeric]  # type: ignore[misc]
@@ -71,7 +69,7 @@ class RecentLosses:
         self._n += 1
 
     def _add_texts(self, id_: Id | None, categories: tuple[Value | None, ...]) -> None:
-        """Keep an id and categories, and drop the oldest ones that are too many or too long."""
+        """Keep an id and categories; drop the oldest ones beyond ``MOST_CHARACTERS``."""
         self._ids.append(id_)
         self._categories.append(categories)
         self._characters += _characters(id_, *categories)

@@ -1,4 +1,4 @@
-"""Periods of a stream between its changes, and whether one of them has come back."""
+"""Recognizes that a stream has returned to an earlier period between changes."""
 
 import math
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ MOST = 32
 """Periods of a method that a change is compared with: the newest ones."""
 
 BATCHES, LEAST = 10, 500
-"""Batches of a period whose means tell its errors, and its smallest count of observations."""
+"""Batches of a period, whose means give its error, and the fewest observations of a period."""
 
 WITHIN = 2.3
-"""Two profiles are alike if their distance is at most so many of its standard errors.
+"""Standard errors of the distance within which two profiles are alike.
 
 Whatever the dependence between features, a sum of squares exceeds so many times its expectation
 most often if it is one square, whose ten batches give Student's 95 % quantile for 9 degrees of
@@ -28,15 +28,15 @@ freedom (Székely, Bakirov 2003, "Extremal probabilities for Gaussian quadratic 
 """
 
 NEARER = 0.5
-"""The new profile is as near to an earlier one, with its error, as this share of its distance to
-the one just before."""
+"""Largest distance to an earlier profile, plus its error, as a share of the distance to the profile
+just before the change."""
 
 ROUNDING = 1e-9
 """Profiles whose distance is at most this are the same."""
 
 
 class _Profile(NamedTuple):
-    """The features' shares of all importance, and the sum of the squares of their errors."""
+    """The features' shares of all importance, and the sum of their squared standard errors."""
 
     shares: Mapping[str, float]
     variance: float
@@ -59,9 +59,9 @@ class _Ended(NamedTuple):
 
 
 class Regimes:
-    """The profiles of importance that the changes of one stream ended.
+    """Importance profiles of the earlier periods of one stream.
 
-    An incident ends one period of a method: the first of its changes with a second record tells.
+    An incident ends one period of each method, at its first change that has a second record.
     """
 
     def __init__(self) -> None:
@@ -70,8 +70,8 @@ class Regimes:
     def compared(self, change: Change, recent: Recent) -> Change:
         """Return a second record with the earlier period to which the stream has returned.
 
-        The period before the change is remembered. Changes are compared with what all features
-        knew for sure, so their order does not matter among those that came out together.
+        The period before the change is remembered. Only profiles of seqs that all features have
+        reached are compared, so the order of changes that are published together does not matter.
         """
         begin, end, status_seq = change.seq + 1, change.after_seq, change.status_seq
         is_lasting = change.lasts and change.signal == "increment"
@@ -96,17 +96,17 @@ class Regimes:
 
 
 def _remember(known: dict[str, _Ended], incident: str, ended: _Ended) -> None:
-    """Keep the period that an incident ended, as its first change tells."""
+    """Keep the period that an incident ended, by its first change."""
     known[incident] = min(ended, known.get(incident, ended), key=lambda each: each[:2])
-    if len(known) > 2 * MOST:  # so that changes that come out together find the same ones
+    if len(known) > 2 * MOST:  # changes that are published together find the same ones
         del known[min(known, key=lambda name: known[name][:2])]
 
 
 def _alike(new: _Profile, before: _Profile, earlier: list[_Ended]) -> Period | None:
     """Return the period whose profile is nearest to the new one, if they are alike.
 
-    None if the new one is like the one just before: only the size of all importances changed then,
-    and with a single feature there is nothing else.
+    None if the new profile equals the one just before the change: then only the size of all
+    importances changed, as it always does with a single feature.
     """
     most = NEARER * new.distance(before)
     if most <= ROUNDING:
@@ -123,8 +123,8 @@ def _alike(new: _Profile, before: _Profile, earlier: list[_Ended]) -> Period | N
 def _profile(recent: Recent, method: Watched, begin: int, end: int) -> _Profile | None:
     """Return the profile of the observations from ``begin`` to before ``end``.
 
-    Its error is that of means over batches, which hardly depend on each other (Schmeiser 1982).
-    None if the observations are few, or no feature has any importance.
+    Its error is estimated by batch means (Schmeiser 1982). None if there are too few observations,
+    or no feature has any importance.
     """
     if end - begin < LEAST:
         return None

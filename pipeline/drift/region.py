@@ -1,4 +1,4 @@
-"""Where a change is: the observations that carry it, by at most three conditions."""
+"""Finds the region of a change: the part of the observations that carries it."""
 
 import math
 import random
@@ -16,16 +16,16 @@ MOST_CONDITIONS = 3
 """Largest number of conditions of a region."""
 
 CUTS, FINE_CUTS = 15, 63
-"""Quantiles of a feature at which it is divided: in the search, and to place the cuts found."""
+"""Quantiles that the search tries as thresholds of a feature, and that refine the chosen ones."""
 
 MOST_CATEGORIES = 15
 """Most frequent categories of a feature that a condition may name."""
 
 LEAST = 30
-"""Smallest count of observations before the change, and after it, on either side of a condition."""
+"""Fewest observations that meet a condition, and that do not, both before and after the change."""
 
 MOST_COMPARED = 5_000
-"""Most observations before the change, and after it, that are compared: the nearest ones."""
+"""Most observations compared before the change, and after it: the nearest ones."""
 
 SHIFTS = 49
 """How often the increments are moved along the observations, to see what chance finds."""
@@ -47,7 +47,7 @@ TAIL = 0.01
 
 
 class Cut(NamedTuple):
-    """A condition: a value is at most ``at``, or is ``at`` (``is_equal``); or not (``is_not``)."""
+    """A condition: value ≤ ``at``, or with ``is_equal`` value = ``at``; ``is_not`` negates it."""
 
     name: str
     at: float
@@ -55,14 +55,14 @@ class Cut(NamedTuple):
     is_not: bool = False
 
     def holds(self, values: Floats) -> Mask:
-        """Return where the condition holds; nowhere for a missing value."""
+        """Return where the condition holds; it never holds for a missing value."""
         with np.errstate(invalid="ignore"):
             found: Mask = values == self.at if self.is_equal else values <= self.at
         return (~found if self.is_not else found) & ~np.isnan(values)
 
 
 class Found(NamedTuple):
-    """The conditions of a region, its share of the observations, and that of the change."""
+    """A region: its conditions, its share of the observations, and its share of the change."""
 
     cuts: Sequence[Cut]
     coverage: float
@@ -76,13 +76,13 @@ class Side(NamedTuple):
     increments: Floats
 
     def some(self, mask: Mask | slice) -> "Side":
-        """Return some of the observations."""
+        """Return the observations that a mask or slice selects."""
         values = {name: each[mask] for name, each in self.values.items()}
         return Side(values, self.increments[mask])
 
 
 class _Sides(NamedTuple):
-    """The observations before and after a change, as far as they meet the conditions so far."""
+    """The observations before and after a change that meet the conditions so far."""
 
     before: Side
     after: Side
@@ -97,7 +97,7 @@ class _Sides(NamedTuple):
         return _Sides(*(side.some(_meeting(side, cuts)) for side in self))
 
     def are_enough(self) -> bool:
-        """Return whether there are enough observations to divide them once more."""
+        """Return whether there are enough observations for another condition."""
         return min(len(side.increments) for side in self) >= 2 * LEAST
 
 
@@ -106,17 +106,18 @@ def find_region(
 ) -> Found | None:
     """Return the region that carries the change of the mean increment; None if there is none.
 
-    One condition after the other is chosen: where the change differs most between the observations
-    that meet all of them and the others, in standard errors. At the end it must differ more than by
-    chance. What chance gives is seen by moving the increments along the observations, separately
-    before and after the change: they depend on each other as they did, and on the values no longer.
+    A greedy search adds up to three conditions. Each makes the change differ most, in standard
+    errors, between the observations that meet all conditions and the others. The difference must be
+    larger than by chance. Circular shifts of the increments, separately before and after the
+    change, give its distribution by chance: they keep the increments' autocorrelation and break
+    their dependence on the values.
 
     Parameters
     ----------
     categorical
         Features whose values are codes of categories.
     rng
-        Says by how much the increments are moved.
+        Draws the circular shifts.
     """
     before, after = before.some(slice(-MOST_COMPARED, None)), after.some(slice(MOST_COMPARED))
     sides = _Sides(*map(_clipped, (before, after)))
@@ -153,7 +154,7 @@ def _meeting(side: Side, cuts: Iterable[Cut]) -> Mask:
 
 
 def _chosen(sides: _Sides, categorical: Collection[str], rng: random.Random) -> list[Cut]:
-    """Return the conditions, one chosen after the other; none if chance gives as much."""
+    """Return the conditions of the greedy search; none if chance gives as large a difference."""
     candidates = [*_candidates(sides, categorical, CUTS)]
     candidates += [cut._replace(is_not=True) for cut in candidates]
     if not candidates:
@@ -175,7 +176,7 @@ def _chosen(sides: _Sides, categorical: Collection[str], rng: random.Random) -> 
 
 
 def _needed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
-    """Return the conditions without those that add little to the others."""
+    """Return the conditions without those that hardly add to the difference."""
 
     def size(some: list[Cut]) -> float:
         masks = [_meeting(side, some)[None].astype(np.float64) for side in sides]
@@ -191,7 +192,7 @@ def _needed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
 
 
 def _placed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
-    """Return the conditions with the numbers at which the change differs most."""
+    """Return the conditions with the thresholds at which the change differs most."""
     for place, cut in enumerate(cuts):
         if cut.is_equal:
             continue
@@ -213,7 +214,7 @@ def _placed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
 
 
 def _tightest(cuts: list[Cut]) -> list[Cut]:
-    """Return the conditions; of several on the same side of a feature's values, the tightest."""
+    """Return the conditions, with only the tightest of several in the same direction."""
     tightest: dict[tuple[str, bool, float | None], Cut] = {}
     for cut in cuts:
         key = cut.name, cut.is_not, cut.at if cut.is_equal else None
@@ -224,7 +225,7 @@ def _tightest(cuts: list[Cut]) -> list[Cut]:
 
 
 def _candidates(sides: _Sides, categorical: Collection[str], n: int) -> Iterator[Cut]:
-    """Yield the conditions that divide the observations at n quantiles, or by category."""
+    """Yield one condition for each of n quantiles of a number, or for each category."""
     for name in sides.after.values:
         together = np.concatenate([side.values[name] for side in sides])
         together = together[~np.isnan(together)]
@@ -239,7 +240,7 @@ def _candidates(sides: _Sides, categorical: Collection[str], n: int) -> Iterator
 
 
 def _moved(increments: Floats, rng: random.Random) -> Floats:
-    """Return the increments, and copies moved in a circle, shape (observations, 1 + SHIFTS)."""
+    """Return the increments and circular shifts of them, shape (observations, 1 + SHIFTS)."""
     n = len(increments)
     by = [0, *(rng.randrange(1, n) for _ in range(SHIFTS))]
     return np.stack([np.roll(increments, k) for k in by], axis=1)
@@ -253,11 +254,11 @@ def _masks(side: Side, cuts: Sequence[Cut]) -> Floats:
 def _differences(
     masks: Sequence[Floats], increments: Sequence[Floats], chosen: Sequence[Floats] | None = None
 ) -> Floats:
-    """Return by how much the change differs between those that meet a condition and the others.
+    """Return how much the change differs between those that meet a condition and the others.
 
-    In standard errors, shape (conditions, columns of the increments); 0 where too few observations
-    are on either side of a condition. With ``chosen``, of the shape of the increments, those that
-    meet it are of the chosen ones.
+    The unit is standard errors, the shape (conditions, columns of the increments). It is 0 where
+    too few observations meet a condition or do not. ``chosen``, of the shape of the increments, is
+    1 for the observations that meet the earlier conditions.
     """
     difference, variance = np.zeros((1, 1)), np.zeros((1, 1))
     is_enough: Mask = np.ones((1, 1), bool)
@@ -275,7 +276,7 @@ def _differences(
 
 
 def _chance(found: float, by_chance: Floats) -> float:
-    """Return how likely chance gives as much, by a Gumbel distribution of what it gave."""
+    """Return the p-value of a difference, by a Gumbel distribution fitted to those by chance."""
     scale = float(by_chance.std()) * math.sqrt(6.0) / math.pi
     if scale <= 0.0:
         return 1.0

@@ -9,14 +9,13 @@ from fluxplain.drift.windows import Bucket, Part, Windows
 from fluxplain.schemas.record import Value
 
 MOST_BLOCKS = 256
-"""Newest blocks that are kept apart; older ones are summed."""
+"""Newest blocks that are kept individually; older ones are summed."""
 
 MOST_CATEGORIES = 1_000
-"""Categories that are counted in the sum of older blocks, the first ones."""
+"""Most categories in the sum of older blocks: those that came first."""
 
 MOST_CHARACTERS = 100_000
-"""Characters of categories in the newest blocks, as many as 2,048 texts of 48; and in the sum of
-older blocks."""
+"""Most characters of categories in the newest blocks (2,048 texts of 48), and in the older sum."""
 
 Shares = Mapping[Value, float]
 """Category → 1, of one observation; or class → its predicted probability."""
@@ -33,7 +32,7 @@ class Sums:
         self.squares: dict[Value, float] = {}
 
     def add(self, n: int, sums: Shares, squares: Shares) -> None:
-        """Add sums of ``n`` observations; of the first categories only."""
+        """Add sums of ``n`` observations; ignore new categories once the limits are reached."""
         self.n += n
         for category, total in sums.items():
             if category in self.sums or self._has_room():
@@ -52,10 +51,10 @@ class Sums:
 
 
 class ShareHistory:
-    """Keeps the newest blocks of shares, and the sums of those before.
+    """Keeps the newest blocks of shares, and one sum of all older blocks.
 
-    The blocks have at most ``most_characters`` in their categories. Each text counts in each block,
-    since each observation may bring its own; a model's classes are the same texts in all of them.
+    The categories in the blocks have at most ``most_characters``. A text counts in each block: each
+    observation may bring its own copy. A model's classes share theirs and need no limit.
 
     Examples
     --------
@@ -90,13 +89,13 @@ class ShareHistory:
 
     @property
     def n(self) -> int:
-        """How many observations are remembered."""
+        """Number of observations in the history."""
         return sum(each.n for each in self._all())
 
     def common(self, rare: float) -> dict[Value, None]:
-        """Return the categories without the least frequent ones, which have a share of ``rare``.
+        """Return the common categories, the most frequent one first.
 
-        The most frequent one is the first.
+        The least frequent ones, which together have the share ``rare``, are left out.
         """
         sums = _total(self._all()).sums
         ordered = sorted(sums, key=lambda category: sums[category])
@@ -112,7 +111,7 @@ class ShareHistory:
     def most_moved(self, newest: int) -> Value:
         """Return the category whose share in the newest observations differs most from before.
 
-        Of equal ones, the last in order: with two classes, it is the second one.
+        A tie goes to the last in order: of two classes, to the second one.
         """
         blocks = self._all()
         split = max(len(blocks) - newest // BLOCK, 1)

@@ -2,8 +2,7 @@
 
 Liu, Owen (2006), "Estimating mean dimensionality of analysis of variance decompositions", superset
 importance; Fruth, Roustant, Kuhnt (2014), "Total interaction index: a variance-based sensitivity
-index for second-order interaction screening". Here of a model that learns, from one draw of each
-record.
+index for second-order interaction screening". Here the model learns, with one draw a record.
 """
 
 import math
@@ -24,17 +23,17 @@ ROUNDING = 1e-14
 
 
 class Interaction(OutputMethod, Replacement):
-    """Asks about pairs of players: with one, the other, and both replaced by the same observation.
+    """Asks about pairs of players, with one, the other, or both replaced by one stored observation.
 
-    Each record divides the players into pairs at random, so that all pairs have their turns, and
-    both members the same ones. Of an odd number, one has no partner. It needs no label.
+    Each record divides the players into pairs at random, so that all pairs are asked about in turn.
+    If their number is odd, one player has no partner. No label is needed.
 
-    With f the output, z a stored observation, and j and k a pair, the quarter of the squared
+    Let f be the output, z a stored observation, and j and k a pair. A quarter of the squared
     difference f(x) - f(x with zⱼ) - f(x with zₖ) + f(x with zⱼ, zₖ) has the expectation Υ²ⱼₖ: for
-    independent features, the variance of all terms of the output's functional ANOVA that have both
-    j and k. It is 0 for each record if the output is a sum of terms without j and of terms
-    without k. A player's increment is that of its pair, divided by the chance of the pair: its mean
-    is the sum of Υ²ⱼₖ over all k.
+    independent features, the variance of all terms of the output's functional ANOVA with both j and
+    k. It is 0 for each record if the output is a sum of terms without j and terms without k. A
+    player's increment is that of its pair, divided by the pair's probability, so its mean is the
+    sum of Υ²ⱼₖ over all k.
     """
 
     @classmethod
@@ -65,9 +64,9 @@ class Interaction(OutputMethod, Replacement):
         return Question(3 * len(pairs), put, pairs)
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:
-        """Return half of each asked player's difference over the root of its pair's chance.
+        """Return half of each asked player's difference over the root of its pair's probability.
 
-        The point is the place of its partner; a player without one is its own, and has 0.
+        The point is its partner's index; without a partner its own index, with the answer 0.
         """
         pairs: Places = question.about
         labels, n = table.labels, len(self.players)
@@ -77,7 +76,7 @@ class Interaction(OutputMethod, Replacement):
         terms = abs(own) + abs(first) + abs(second) + abs(both)
         differences[abs(differences) <= ROUNDING * terms] = 0.0
         blocks, partners = np.zeros((n, 1, len(labels))), np.arange(n, dtype=np.float64)
-        others = n - 1 + n % 2  # one over the chance of a pair
+        others = n - 1 + n % 2  # inverse of the probability of a pair
         for player, partner in (pairs.T, pairs.T[::-1]):
             blocks[player, 0] = differences * (math.sqrt(others) / 2.0)
             partners[player] = partner

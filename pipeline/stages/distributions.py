@@ -1,4 +1,4 @@
-"""Changes of the inputs' and the predictions' distributions, beside those of the explanations."""
+"""Detects changes of the distributions of the inputs and the predictions."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from fluxplain.stages.intake.sample import Sample
 
 
 class _Observation(NamedTuple):
-    """The values that an observation brought, and the prediction."""
+    """The values of an observation, without imputed ones, and its prediction."""
 
     seq: int
     x: Mapping[str, Value]
@@ -49,7 +49,7 @@ def _probabilities(of: _Observation) -> Shares | None:
 
 
 class _Series:
-    """The values of a feature, or the predictions; the newest wait until they are a block."""
+    """The values of a feature, or the predictions, collected into blocks."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class _Series:
         self._values: list[Any] = []
 
     def take(self, observations: Sequence[_Observation]) -> Iterator[tuple[int, Found]]:
-        """Take observations; yield what full blocks show, with the last seq of the block."""
+        """Add observations; yield findings of full blocks, with the last seq of the block."""
         for each in observations:
             value = self._read(each)
             if value is not None:
@@ -79,8 +79,8 @@ class _Series:
 class Distributions:
     """Watches the values of all features, and the predictions, of one stream.
 
-    An observation counts once, when it comes, though its label may come later. Values that were
-    filled in do not count. Observations are taken in blocks: one by one would take twice as long.
+    An observation counts once, when it arrives, even if its label comes later. Imputed values do
+    not count. Blocks of observations take half of the time that single ones would.
     """
 
     def __init__(self, config: Config, stream: str) -> None:
@@ -109,9 +109,9 @@ class Distributions:
         is_learning: Callable[[], bool],
         model_version: str | None,
     ) -> list[Change]:
-        """Take an observation and its prediction; return the changes that are known now.
+        """Add an observation and its prediction; return the changes found.
 
-        Changes of the predictions say whether the model is still learning.
+        Changes of the predictions are marked if the model is still learning.
         """
         if sample.unlabelled is not None:
             return []

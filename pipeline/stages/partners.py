@@ -1,4 +1,4 @@
-"""How strongly a feature interacts with each other one."""
+"""Estimates how strongly a feature interacts with each other feature."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ MOST = 5
 
 
 class Partners:
-    """The increments of one player by partner, smoothed: 0 for all partners but the one asked with.
+    """Smoothed increments of one player by partner; each is 0 for all but one partner.
 
     Examples
     --------
@@ -31,13 +31,13 @@ class Partners:
         self._means = ExponentialMeans(len(names), alphas, reach=reach)
 
     def update(self, partners: Sequence[int], increments: Sequence[float]) -> None:
-        """Take the partner and the increment of each observation."""
+        """Add the partner and the increment of each observation."""
         rows = np.zeros((len(partners), len(self._names)))
         rows[np.arange(len(partners)), partners] = increments
         self._means.update(rows)
 
     def strongest(self, place: int) -> list[Interaction]:
-        """Return the strongest partners, those above 0, for the smoothing rate at ``place``."""
+        """Return the strongest partners with positive values; ``place`` is the smoothing rate's."""
         values = self._means.values[place]
         order = np.argsort(-values, kind="stable")[:MOST].tolist()
         return [
@@ -48,7 +48,7 @@ class Partners:
 
 
 def partner_of(run: Evaluation, method: Method, i: int, players: int) -> int:
-    """Return the partner in the answer about an observation; ``ValueError`` if there is none."""
+    """Return the partner in the answer about observation i; raise ``ValueError`` without one."""
     points: Any = run.points.get(method)
     place = points[i][0] if points is not None and points[i] is not None and len(points[i]) else -1
     if isinstance(place, int | float) and place in range(players):
@@ -57,5 +57,5 @@ def partner_of(run: Evaluation, method: Method, i: int, players: int) -> int:
 
 
 def known(std_error: float) -> float | None:
-    """Return a standard error; None for an infinite one."""
+    """Return a standard error; None if it is infinite."""
     return std_error if math.isfinite(std_error) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HISTORY = ".history"
-"""End of the names of files that only replays start from."""
+"""File name suffix of checkpoints that only replays start from."""
 
 NAME = "-".join(["[0-9]" * 20] * 2)
 """Pattern of the names: epoch and next offset."""
@@ -17,25 +17,25 @@ NAME = "-".join(["[0-9]" * 20] * 2)
 class History:
     """Keeps ``keep`` of the files that a store would remove, at about even distances.
 
-    So the longest replay is short: of n messages, at most 2 n ÷ (``keep`` + 1). And where the log's
-    beginning was deleted, few observations come before the first file that is still of use. With
-    ages that double, these would be up to half of the log.
+    So a replay takes at most 2 n ÷ (``keep`` + 1) of n messages. If the beginning of the log was
+    deleted, few observations precede the first usable file; with ages that double, up to half of
+    the log would.
 
-    Files older than ``hours`` are removed, but for the newest of them: what came after it has just
-    been deleted from the log, or will be.
+    Files older than ``hours`` are removed, except the newest of them: the messages after it may
+    still be in the log.
     """
 
     keep: int = 0
     hours: float = float("inf")
 
     def update(self, folder: Path, retired: Iterable[Path], newest: Path) -> None:
-        """Take files that the store needs no more, and remove all but the best.
+        """Add files that the store no longer needs; remove all that are not kept.
 
-        Each step is one rename or removal, and each update begins with the files that are there: so
-        a kill in between does no harm. Files of an owner after ``newest`` stay.
+        Each step is one rename or removal, and each update begins with the existing files, so a
+        kill in between does no harm. Files of an owner after ``newest`` stay.
         """
         for path in retired:
-            with suppress(FileNotFoundError):  # a former owner's worker may remove it, too
+            with suppress(FileNotFoundError):  # a previous owner may have removed it
                 path.rename(path.with_suffix(HISTORY))
         files = [path for path in files_of(folder, HISTORY) if _epoch(path) <= _epoch(newest)]
         kept = self._kept(files, newest)
@@ -47,7 +47,7 @@ class History:
         begin = time.time() - self.hours * 3600.0
         in_line, after = [newest], next_offset(newest)
         for path in files:
-            # others are of a state that was given up, and begun again at a lower offset
+            # the others belong to a state that was dropped and restarted at a lower offset
             if (offset := next_offset(path)) < after and _written_at(in_line[-1]) > begin:
                 in_line.append(path)
                 after = offset
@@ -68,7 +68,7 @@ def next_offset(path: Path) -> int:
 
 
 def spaced(offsets: Sequence[int], end: int, keep: int) -> list[int]:
-    """Return which of ascending offsets to keep, so that no gap from 0 to ``end`` is large.
+    """Return the indices of ascending offsets to keep, so that no gap from 0 to ``end`` is large.
 
     Examples
     --------

@@ -7,14 +7,14 @@ from fluxplain.kafka.checkpoints.envelope import DamagedError, RefusedError
 
 
 class Nearest(NamedTuple):
-    """The nearest usable checkpoint; and why nearer ones are not used, the nearest first."""
+    """The nearest usable checkpoint, and the reasons against nearer ones, the nearest first."""
 
     checkpoint: Checkpoint | None
     refusals: list[str]
 
 
 def nearest(store: CheckpointStore, slot: Slot, through: int, incarnation: str) -> Nearest:
-    """Return the newest checkpoint at or below an offset, of the incarnation of a record."""
+    """Return the newest checkpoint of an incarnation at or below the offset ``through``."""
     refusals: list[str] = []
     for name, open_it, offset in store.candidates(slot):
         if offset is not None and offset > through:

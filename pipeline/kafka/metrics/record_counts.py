@@ -202,8 +202,8 @@ class PublishedCollector(Collector):
         }
         yield gauge(
             "fluxplain_importance",
-            "Latest importance of a feature, group or pair, in units of the loss (ipfi, isage) or "
-            "of the output (ipdp).",
+            "Latest importance of a feature, group or pair, in units of the loss (ipfi, isage), of "
+            "the output (ipdp, ishap) or of the squared output (interaction).",
             labels,
             {key: value for key, (value, _) in importances.items()},
         )
