@@ -131,7 +131,9 @@ def load_object(value: bytes | None) -> dict[str, Any]:
     try:
         fields = orjson.loads(value)
     except orjson.JSONDecodeError as error:
-        raise BadRecordError(f"not JSON: {error}") from None
+        has_nan = b"NaN" in value or b"Infinity" in value
+        hint = "; JSON has no NaN or Infinity: send null for a missing value" if has_nan else ""
+        raise BadRecordError(f"not JSON: {error}{hint}") from None
     if not isinstance(fields, dict):
         raise BadRecordError(f"not a JSON object, but {describe(fields)}")
     return fields

@@ -117,7 +117,7 @@ def settings_of(proposal: Proposal, model: str | None = None) -> str:
     features = "".join(f'{_key(name)} = "{kind}"\n' for name, kind in proposal.features.items())
     for name, reason in proposal.left_out.items():
         features += f"# {_key(name)} is left out: {reason}\n"
-    factory, params, loss = _model_for(proposal)
+    factory, params = _model_for(proposal)
     if model is not None:
         factory, params = model, ""
     changes = {
@@ -125,7 +125,6 @@ def settings_of(proposal: Proposal, model: str | None = None) -> str:
         'type = "boolean"\n': f'type = "{proposal.label_type}"\n',
         'factory = "river.forest:ARFClassifier"\n': f"factory = {_text(factory)}\n",
         "n_models = 10\n": params,
-        'loss = "cross_entropy"\n': f'loss = "{loss}"\n',
     }
     if proposal.has_missing:
         changes['policy = "dead-letter"\n'] = 'policy = "impute"\n'
@@ -137,18 +136,18 @@ def settings_of(proposal: Proposal, model: str | None = None) -> str:
     return text
 
 
-def _model_for(proposal: Proposal) -> tuple[str, str, str]:
-    """Return a model for the labels, its parameters, and the loss."""
+def _model_for(proposal: Proposal) -> tuple[str, str]:
+    """Return a model for the labels, and its parameters."""
     if proposal.label_type == "none":
         steps = '["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]'
-        return "fluxplain.models:from_river", f"steps = {steps}\n", "minus_score"
+        return "fluxplain.models:from_river", f"steps = {steps}\n"
     if proposal.label_type != "number":
-        return "river.forest:ARFClassifier", "n_models = 10\n", "cross_entropy"
+        return "river.forest:ARFClassifier", "n_models = 10\n"
     params = "n_models = 10\n"
     if "categorical" in proposal.features.values():
         params += "# the default, linear models in the leaves, takes no categories\n"
         params += 'leaf_prediction = "mean"\n'
-    return "river.forest:ARFRegressor", params, "squared_error"
+    return "river.forest:ARFRegressor", params
 
 
 def _key(name: str) -> str:

@@ -19,6 +19,9 @@ MOST_POINTS = 10_000
 MINUS_SCORE = "minus_score"
 """The loss without labels; see :func:`fluxplain.models.minus_score`."""
 
+AUTO = "auto"
+"""The loss that suits the type of the label."""
+
 MethodNames = Annotated[list[Method], Field(min_length=1)]
 
 
@@ -184,10 +187,10 @@ class ExplainSettings(Section):
 
     methods: MethodNames = ["ipfi", "isage", "ipdp"]
     """The methods to compute."""
-    loss: str = "cross_entropy"
+    loss: str = AUTO
     """The loss: for classes `"cross_entropy"`, `"zero_one"` or `"brier"`; for regression
-    `"absolute_error"` or `"squared_error"`; without labels `"minus_score"`; or your own,
-    `"module:function"`."""
+    `"squared_error"` or `"absolute_error"`; without labels `"minus_score"`; or your own,
+    `"module:function"`. `"auto"` takes the first one for the type of the label."""
     alpha: Alpha = 0.001
     """Smoothing rate, or a list of rates. 2 / (N + 1) averages over about the last N records."""
     emit_every: Size = 10

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 
 from fluxplain import explain, models
 from fluxplain.config.base import ConfigError, check_names, content, load, wrong
-from fluxplain.config.explain_settings import MINUS_SCORE, MOST_POINTS
+from fluxplain.config.explain_settings import AUTO, MINUS_SCORE, MOST_POINTS
 from fluxplain.config.messages import explain_errors
 from fluxplain.config.stream_settings import Own, merged, override_errors
 from fluxplain.config.tables import Tables
@@ -47,11 +47,18 @@ LEARNING: Mapping[str, Any] = {
 """Settings that learned explanations depend on."""
 
 
+LOSS_OF = {"number": "squared_error", "none": MINUS_SCORE}
+"""The label's type → the loss by default, of classes the cross-entropy."""
+
+
 class Config(Tables):
     """All settings of a pipeline."""
 
     @model_validator(mode="after")
     def _tables_fit(self) -> Self:
+        if self.explain.loss == AUTO:
+            loss = LOSS_OF.get(self.label.type, "cross_entropy")
+            vars(self)["explain"] = self.explain.model_copy(update={"loss": loss})
         _check(self)
         lines = [
             f"streams.{partition}.{line}"

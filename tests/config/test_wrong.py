@@ -61,8 +61,9 @@ explain.loss = 'json:loads.x' => explain.loss & json has no loads.x
 explain.loss = 'json:JSONDecoder' => explain.loss & a function of (label, output)
 explain.loss = 'absolute_error' => explain.loss & 'boolean' & cross_entropy, zero_one, brier
 label.type = 'number'; explain.loss = 'brier' => 'number' & absolute_error, squared_error
-label.type = 'number' => explain.loss is 'cross_entropy' & absolute_error, squared_error
-label.type = 'none' => explain.loss is 'cross_entropy' & minus_score
+label.type = 'number'; explain.loss = 'cross_entropy' =>
+  explain.loss is 'cross_entropy' & absolute_error, squared_error
+label.type = 'none'; explain.loss = 'cross_entropy' => explain.loss is 'cross_entropy' & minus_score
 
 explain.ipfi.size = 3 => explain.ipfi.size is not a setting & reservoir_size
 explain.ipfi.reservoir_size = 2.5 => explain.ipfi.reservoir_size & 2.5 & integer

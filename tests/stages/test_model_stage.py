@@ -88,21 +88,36 @@ def test_a_bad_record_gives_one_dead_letter_with_the_reason(value: Any, reason: 
     assert DeadLetter.decode(letter.encode()) == letter
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b'{"x":{"a":NaN},"y":1.0}', "JSON has no NaN or Infinity: send null"),
+        (b'{"x":{"a_":1.0},"y":1.0}', "x.a is missing; is it 'a_', which is no feature?"),
+        (b'{"x":{"b":1.0,"zip":2.0},"y":1.0}', "x.a is missing"),
+    ],
+)
+def test_the_reason_of_a_usual_mistake_has_the_remedy(value: bytes, reason: str) -> None:
+    letter = only_letter(kit.run(model_stage(), [kit.message(0, value)]))
+    assert reason in letter.reason
+    assert letter.reason.endswith(reason) == ("NaN" not in reason)
+
+
 LABEL_KINDS = {"boolean": True, "integer": 1, "string": "1", "number": 1.5}
 
 
 @pytest.mark.parametrize("kind", LABEL_KINDS)
 def test_a_label_of_another_kind_is_refused(kind: str) -> None:
-    """True and 1 are the same to Python, but not to people."""
+    """True and 1 are the same to Python, but not to people; 0 and 1 may be booleans, though."""
     loss = "squared_error" if kind == "number" else "zero_one"
     config = kit.linear_config(label={"type": kind}, explain={"loss": loss})
     for other, label in LABEL_KINDS.items():
         value = {"x": X, "y": label}
         # any number will do as a numeric label
-        if other == kind or (kind, other) == ("number", "integer"):
+        if other == kind or (kind, other) in {("number", "integer"), ("boolean", "integer")}:
             sample = model_stage(config).decode(kit.message(0, value))
             assert isinstance(sample, Sample)
             assert sample.y == label
+            assert isinstance(sample.y, bool) == (kind == "boolean")
             continue
         letter = only_letter(kit.run(model_stage(config), [kit.message(0, value)]))
         assert letter.reason.startswith("y must be")

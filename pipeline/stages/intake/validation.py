@@ -3,6 +3,8 @@
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
 
 from fluxplain.config import MAX_VERSION, FeatureType, LabelType
 from fluxplain.schemas import BadRecordError, Control, LateLabel, Observation
@@ -14,6 +16,9 @@ from fluxplain.stages.stage import Message
 
 MOST_SKIPPED = 10_000
 """Largest value of `every`: one of this many observations is explained."""
+
+MOST_ALIKE, LONGEST_ALIKE = 20, 64
+"""Names, and their characters, that are compared with the name of a missing feature."""
 
 NO_LABEL = 0.0
 """The label passed to the loss where the model needs none."""
@@ -54,7 +59,8 @@ class ObservationValidator:
             value = observation.x.get(feature)
             if value is None:
                 if feature in self._required:
-                    raise BadRecordError(f"x.{feature} is missing")
+                    hint = self._like(feature, observation)
+                    raise BadRecordError(f"x.{feature} is missing{hint}")
                 continue
             values[feature] = (
                 _number(f"x.{feature}", value)
@@ -62,6 +68,13 @@ class ObservationValidator:
                 else _category(f"x.{feature}", value)
             )
         return values
+
+    def _like(self, feature: str, observation: Observation) -> str:
+        """Return a hint at a value that may have been meant for a missing feature."""
+        unknown = (name for name in observation.x if name not in self._features)
+        few = [name for name in islice(unknown, MOST_ALIKE) if len(name) <= LONGEST_ALIKE]
+        found = get_close_matches(feature, few, n=1) if len(feature) <= LONGEST_ALIKE else []
+        return f"; is it {found[0]!r}, which is no feature?" if found else ""
 
     def y(self, observation: Observation) -> Target | None:
         """Return the label, None without one, 0.0 where none is needed; or raise if unusable."""
@@ -80,6 +93,8 @@ class ObservationValidator:
     def _checked(self, y: Target) -> Target:
         if self._label == "number":
             return _number("y", y)
+        if self._label == "boolean" and type(y) is int and y in {0, 1}:
+            return bool(y)  # as in files
         # in Python, bool is an int
         if type(y) is not {"boolean": bool, "integer": int, "string": str}[self._label]:
             raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
