@@ -8,7 +8,7 @@ class UserError(Exception):
     """A user's mistake: the command line shows the message without a stack trace."""
 
 
-class NotYetError(RuntimeError):
+class NotYetError(UserError):
     """Something required is not there yet, such as an announced model."""
 
 

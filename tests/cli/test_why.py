@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -18,7 +19,9 @@ from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.results.published import LocalFiles
 from fluxplain.schemas import Prediction, Reasons, Record
-from fluxplain.stages import ModelStage
+from fluxplain.schemas.control import NewModel
+from fluxplain.stages import Message, ModelStage
+from fluxplain.stages.active_model import AwaitedModel
 from tests.cli.commands import one_line, refusal
 from tests.cli.commands import run_here as run
 from tests.kit import support as kit
@@ -209,6 +212,21 @@ def test_checkpoints_that_cannot_be_used_are_named(
     reason = refusal("why", f"loan-{unexplained}")
     assert "no usable checkpoint" in reason
     assert "its incarnation is '7'" in reason
+
+
+def test_an_announced_model_that_is_not_there_is_named(
+    topics: RecordProducer, unexplained: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert topics
+    awaited = AwaitedModel(NewModel("v2", "0" * 64), Message("control", 0, 0, None, None))
+    made = ModelStage.__init__
+
+    def awaiting(stage: ModelStage, *given: Any) -> None:
+        made(stage, *given)
+        stage.active.awaited = awaited
+
+    monkeypatch.setattr(ModelStage, "__init__", awaiting)
+    assert "fluxplain model withdraw v2" in refusal("why", f"loan-{unexplained}")
 
 
 @pytest.mark.slow
