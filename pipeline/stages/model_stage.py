@@ -3,23 +3,13 @@
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.drift.effect_gate import EffectGate
-from fluxplain.drift.evidence import EARLIER
-from fluxplain.drift.follow_up import OpenChanges, Outcome, Shift
-from fluxplain.drift.noticed import noticed
-from fluxplain.drift.recent_losses import RecentLosses
-from fluxplain.drift.sentences import sentence
-from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import NoOutputError, Observed, Output
-from fluxplain.schemas import FIRST_INCARNATION, BadRecordError, Change, Record
-from fluxplain.schemas.change import Signal
-from fluxplain.schemas.numbers import is_moderate
+from fluxplain.schemas import BadRecordError, Change, Record
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch
 from fluxplain.stages.contrasts import ByFeature, Contrasts
@@ -30,6 +20,7 @@ from fluxplain.stages.intake.missing import Coverage, Filler
 from fluxplain.stages.intake.sample import ControlMessage, Sample
 from fluxplain.stages.intake.schema_drift import SchemaDrift
 from fluxplain.stages.intake.subsampling import Subsampling
+from fluxplain.stages.loss_changes import LossChanges
 from fluxplain.stages.metering import Meter, Work
 from fluxplain.stages.method_set import MethodSet, Outputs, Questions, evaluate, evaluate_each
 from fluxplain.stages.predictions import Predictions, predicted
@@ -100,19 +91,8 @@ class ModelStage:
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
             self._start_from(learned, config.explain.every)
-        watched = config.detector("loss")
-        each = [watched] if watched else []
-        if watched and config.watches_errors:
-            each.append(replace(watched, signal="error"))
-        self._seed, self._follow_up = f"{config.seed}/{stream}/loss", config.drift.follow_up
-        self._watches = [SignalWatch(one, self._seed, self._follow_up) for one in each]
-        self._losses: RecentLosses | None = None
-        if each and self._is_first:
-            kinds = {name: name in config.categorical for name in config.features}
-            self._losses = RecentLosses(kinds, 3 * self._follow_up + EARLIER)
-        self._loss_changed_seq: int | None = None
+        self._loss_changes = LossChanges(config, stream, is_first=self._is_first)
         self._distributions = Distributions(config, stream) if self._is_first else None
-        self._gate, self._open = EffectGate(config.drift.min_effect), OpenChanges()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the picklable state, without injected collaborators."""
@@ -289,7 +269,7 @@ class ModelStage:
             coverage=self._intake.coverage,
             skipped=self._turns.skipped,
             model_version=self.active.version,
-            loss_changed_seq=self._loss_changed_seq,
+            loss_changed_seq=self._loss_changes.newest_seq,
             contrasts=contrasts,
         )
 
@@ -317,28 +297,9 @@ class ModelStage:
         )
         return [
             prediction,
-            *self._changes_of_loss(sample, loss, prediction.error),
+            *self._loss_changes.changes(sample, loss, prediction.error, version),
             *self._changes_of_distributions(sample, answer.output),
         ]
-
-    def _changes_of_loss(self, sample: Sample, loss: float | None, error: float) -> list[Change]:
-        if loss is None or not is_moderate(loss):
-            return []
-        signals: dict[Signal, float] = {"increment": loss, "error": error}
-        if self._losses is not None:
-            self._losses.add(sample.seq, sample.id, sample.x, signals)
-        found = [
-            self._change(watch, each, sample)
-            for watch in self._watches
-            for each in watch.update(sample.seq, signals[watch.signal], loss, self.active.version)
-        ]
-        return [self._finished(each) for each in found if each is not None]
-
-    def _finished(self, change: Change) -> Change:
-        """Return a change with what is behind it, and its sentence."""
-        if self._losses is not None:
-            change = self._losses.with_what_is_behind(change, self._follow_up, self._seed)
-        return replace(change, detail=sentence(change))
 
     def _changes_of_distributions(self, sample: Sample, output: Output | None) -> list[Change]:
         if self._distributions is None:
@@ -346,27 +307,9 @@ class ModelStage:
         return self._distributions.changes(
             sample,
             output,
-            is_learning=lambda: any(watch.is_learning for watch in self._watches),
+            is_learning=lambda: self._loss_changes.is_learning,
             model_version=self.active.version,
         )
-
-    def _change(self, watch: SignalWatch, found: Outcome | Shift, sample: Sample) -> Change | None:
-        """Return the change of a signal, without its sentence; None if it is too small.
-
-        The evaluations that follow tell of each shift, also of a small one.
-        """
-        if isinstance(found, Outcome):
-            return self._open.completed(
-                (None, "loss", watch.signal), FIRST_INCARNATION, found, others=0.0
-            )
-        self._loss_changed_seq = found.begins_seq
-        about: dict[str, Any] = {"stream": self.stream, "model_version": self.active.version}
-        about |= {"seq": sample.seq, "ts": sample.ts, "method": "loss", "signal": watch.signal}
-        change = noticed(found, **about)
-        passed = self._gate.passed(change, others=0.0)
-        if passed is not None:
-            self._open.add(passed)
-        return passed
 
     def _apply(self, control: ControlMessage) -> list[Record]:
         if control.control.every is not None:
