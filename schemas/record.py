@@ -139,7 +139,7 @@ def load_object(value: bytes | None) -> dict[str, Any]:
     return fields
 
 
-def describe(value: object, limit: int = 60) -> str:
+def describe(value: object) -> str:
     """Return a value's JSON type and its shortened JSON, for a message.
 
     Examples
@@ -158,7 +158,7 @@ def describe(value: object, limit: int = 60) -> str:
     if value is None:
         return "null"
     try:
-        return f"{kinds[type(value)]} {shown(value, limit)}"
+        return f"{kinds[type(value)]} {shown(value)}"
     except TypeError:  # orjson reads deeper nesting than it writes
         return f"{kinds[type(value)]}, deeply nested"
 

@@ -175,9 +175,9 @@ class Cluster:
         """Return node id → process id, or None for a broker that does not run."""
         return {node: broker.pid() for node, broker in self._brokers.items()}
 
-    def answering(self, timeout_s: float = 2.0) -> set[int]:
+    def answering(self) -> set[int]:
         """Return the ids of the brokers that take requests, according to one of them."""
-        return _listed(self.bootstrap_servers, timeout_s)
+        return _listed(self.bootstrap_servers, 2.0)
 
     @property
     def _secure(self) -> Files:

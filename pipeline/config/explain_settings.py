@@ -62,18 +62,30 @@ Alpha = Annotated[
 ]
 
 
-class SAGESettings(Section):
+class ReservoirSettings(Section):
+    """What methods with a reservoir share."""
+
+    reservoir_size: Size = 100
+    """Past observations to keep as sources of replacements. Where records resemble the ones before,
+    up to four times as many wait to enter."""
+    warm_up: Size | None = None
+    """Observations before the first explanation; by default, and at most, `reservoir_size`."""
+
+    @model_validator(mode="after")
+    def _is_warm_when_full(self) -> Self:
+        if self.warm_up is not None and self.warm_up > self.reservoir_size:
+            reason = f"must be at most the reservoir_size, {self.reservoir_size}"
+            raise wrong("warm_up", self.warm_up, reason)
+        return self
+
+
+class SAGESettings(ReservoirSettings):
     """iSAGE: each feature's share of the loss reduction."""
 
     imputer: Literal["interventional", "product", "observational"] = "interventional"
     """How to replace or hide features: by values of one past observation (`"interventional"`), of a
     separate one for each feature (`"product"`), or by values that fit the other features
     (`"observational"`)."""
-    reservoir_size: Size = 100
-    """Past observations to keep as sources of replacements. Where records resemble the ones before,
-    up to four times as many wait to enter."""
-    warm_up: Size | None = None
-    """Observations before the first explanation; by default, and at most, `reservoir_size`."""
     inner_samples: InnerSamples = 5
     """Draws for each record. A single one biases iSAGE and leaves its errors unknown; several bias
     it only with the loss `zero_one`. `"all"` uses the whole reservoir, for the imputer
@@ -81,9 +93,6 @@ class SAGESettings(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.warm_up is not None and self.warm_up > self.reservoir_size:
-            reason = f"must be at most the reservoir_size, {self.reservoir_size}"
-            raise wrong("warm_up", self.warm_up, reason)
         if self.inner_samples == ALL and self.imputer != "interventional":
             reason = f"must be a number for the imputer {self.imputer!r}"
             raise wrong("inner_samples", self.inner_samples, reason)
@@ -159,23 +168,11 @@ class PDPSettings(Section):
         return GridSettings(kind=self.grid, size=self.grid_size, **self.model_dump(include=same))
 
 
-class InteractionSettings(Section):
+class InteractionSettings(ReservoirSettings):
     """Interactions: which features act together. Each record takes 1.5 inputs for each feature."""
 
-    reservoir_size: Size = 100
-    """Past observations to keep as sources of replacements."""
-    warm_up: Size | None = None
-    """Observations before the first explanation; by default, and at most, `reservoir_size`."""
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.warm_up is not None and self.warm_up > self.reservoir_size:
-            reason = f"must be at most the reservoir_size, {self.reservoir_size}"
-            raise wrong("warm_up", self.warm_up, reason)
-        return self
-
-
-class SHAPSettings(InteractionSettings):
+class SHAPSettings(ReservoirSettings):
     """iSHAP: how far each feature moves the output."""
 
     inner_samples: Annotated[int, Field(ge=1, le=1000)] = 3

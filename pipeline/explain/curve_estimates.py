@@ -7,7 +7,7 @@ import numpy as np
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import curve_kernels
 from fluxplain.explain.dependence import COLUMNS, standard_error
-from fluxplain.explain.smoothing import check_alpha
+from fluxplain.explain.parameter_checks import check_share
 
 Contribution = tuple[float, float]
 """The importance and the trend of one ICE curve, in units of the output.
@@ -41,7 +41,7 @@ class CurveEstimates:
     """
 
     def __init__(self, count: int, alpha: float, *, debias: bool, reach: int) -> None:
-        self.alpha = check_alpha(alpha)
+        self.alpha = check_share("alpha", alpha)
         self.reach = reach
         self.debias = debias
         self.n = np.zeros(count, dtype=np.intp)

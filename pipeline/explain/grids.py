@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from fluxplain.explain.parameter_checks import check_probability, check_warm_up
+from fluxplain.explain.parameter_checks import check_share, check_warm_up
 
 GridKind = Literal["quantile-range", "range", "quantiles"]
 StorageKind = Literal["frequency", "age-weighted"]
@@ -41,7 +41,7 @@ class GridSettings:
         _check_choice("storage", self.storage, get_args(StorageKind))
         if self.size < 2:
             raise ValueError(f"grid_size is {self.size!r}, but must be at least 2")
-        check_probability(self.entrance_probability)
+        check_share("entrance_probability", self.entrance_probability)
         if self.window is not None and self.window < 1:
             raise ValueError(f"window is {self.window!r}, but must be at least 1")
         if self.window is not None and self.kind != "range":

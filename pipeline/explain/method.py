@@ -74,11 +74,8 @@ class Method(ABC):
     players among them, draw the same samples.
 
     The pipeline makes it by its class method ``configured(given, **settings)``, whose arguments are
-    :class:`Given` and the settings of its table. ``needs_label`` says whether it needs the label;
-    an :class:`ImportanceMethod` does by default.
+    :class:`Given` and the settings of its table.
     """
-
-    needs_label: bool
 
     @property
     @abstractmethod
@@ -121,7 +118,6 @@ class Method(ABC):
 class ImportanceMethod(Method):
     """A method whose answers become one increment per player."""
 
-    needs_label = True
     players: Players
 
     @staticmethod
@@ -154,8 +150,6 @@ class ImportanceMethod(Method):
 
 class OutputMethod(ImportanceMethod):
     """A method about the model's output: its increments are how far players move that."""
-
-    needs_label = False
 
     @classmethod
     def increments(

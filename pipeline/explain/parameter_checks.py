@@ -1,17 +1,16 @@
 """Checks of parameters that several explainers and storages share."""
 
+from collections.abc import Collection
 from typing import Literal
 
 ALL: Literal["all"] = "all"
 
 
-def check_probability(entrance_probability: float) -> float:
-    """Return ``entrance_probability``, or raise ``ValueError`` if it is not in (0, 1]."""
-    if not 0.0 < entrance_probability <= 1.0:
-        raise ValueError(
-            f"entrance_probability is {entrance_probability!r}, but must lie in (0, 1]"
-        )
-    return entrance_probability
+def check_share(name: str, number: float) -> float:
+    """Return a parameter's number, or raise ``ValueError`` if it is not in (0, 1]."""
+    if isinstance(number, Collection) or not 0.0 < number <= 1.0:
+        raise ValueError(f"{name} is {number!r}, but must lie in (0, 1]")
+    return number
 
 
 def check_size(size: int) -> int:

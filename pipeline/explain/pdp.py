@@ -20,9 +20,10 @@ from fluxplain.explain.effects import Effects
 from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
 from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid
+from fluxplain.explain.parameter_checks import check_share
 from fluxplain.explain.players import check_features
 from fluxplain.explain.point_storage import Points, PointStorage, RNGOf, seeded
-from fluxplain.explain.smoothing import Estimated, check_alpha
+from fluxplain.explain.smoothing import Estimated
 
 
 class Asked(NamedTuple):
@@ -43,8 +44,6 @@ class PDP(Method):
     ----------
     iPDP, Algorithm 1, lines 2 to 4, for sets S of one feature or two.
     """
-
-    needs_label = False
 
     def __init__(
         self,
@@ -194,7 +193,7 @@ class EffectExplainer(Explainer):
         debias: bool,
         evaluator: Evaluator | str,
     ) -> None:
-        self.alpha = check_alpha(alpha)
+        self.alpha = check_share("alpha", alpha)
         super().__init__(model, method, method.storage.features, evaluator)
         self._debias = debias
         self._effects: Effects | None = None

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.explain import kernels
 from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH, SKEW, standard_error
+from fluxplain.explain.parameter_checks import check_share
 
 Alpha = float | Sequence[float]
 """One smoothing rate, or several."""
@@ -183,16 +184,9 @@ def confidence_bound(std_error: float, delta: float) -> float:
     return std_error / math.sqrt(delta)
 
 
-def check_alpha(alpha: float) -> float:
-    """Return ``alpha``, or raise ``ValueError`` if it is not in (0, 1]."""
-    if isinstance(alpha, Collection) or not 0.0 < alpha <= 1.0:
-        raise ValueError(f"alpha is {alpha!r}, but must lie in (0, 1]")
-    return alpha
-
-
 def check_alphas(alpha: Alpha) -> tuple[float, ...]:
     """Return the rates, or raise ``ValueError`` for an invalid or repeated one, or none."""
     alphas = alpha if isinstance(alpha, Sequence) else [alpha]
     if not alphas or len(set(alphas)) < len(alphas):
         raise ValueError(f"alpha is {alphas!r}, but must be one number, or several different ones")
-    return tuple(map(check_alpha, alphas))
+    return tuple([check_share("alpha", each) for each in alphas])

@@ -14,7 +14,7 @@ from river.tree.split_criterion import VarianceReductionSplitCriterion
 
 from fluxplain.evaluate import Value
 from fluxplain.explain.storage import Codes, TreeStorage
-from fluxplain.explain.storage.tree_storage import MAX_DEPTH, MOST_CATEGORIES, BinSplitter
+from fluxplain.explain.storage.tree_storage import BINS, MAX_DEPTH, MOST_CATEGORIES, BinSplitter
 from tests.kit.support import SLOW_PROPERTY, Row, pickled
 
 SIZE = 20
@@ -253,9 +253,9 @@ def test_bins_find_the_step_whatever_the_scale(scale: float) -> None:
     best = splitter.best_evaluated_split_suggestion(
         VarianceReductionSplitCriterion(), seen, "a", True
     )
-    assert abs(best.split_info / scale - 0.3) < 2.0 / splitter.bins
+    assert abs(best.split_info / scale - 0.3) < 2.0 / BINS
     assert sum(child.n for child in best.children_stats) == pytest.approx(2_000)
-    assert len(splitter._centres) <= splitter.bins
+    assert len(splitter._centres) <= BINS
 
 
 def test_of_a_single_value_there_is_no_split() -> None:

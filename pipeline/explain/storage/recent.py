@@ -11,7 +11,7 @@ from fluxplain.evaluate import Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import in_order
 from fluxplain.explain import kernels
-from fluxplain.explain.parameter_checks import check_probability, check_size
+from fluxplain.explain.parameter_checks import check_share, check_size
 from fluxplain.explain.storage.autocorrelation import Autocorrelations
 
 
@@ -44,7 +44,7 @@ class NumberStorage:
         by_age: bool = False,
     ) -> None:
         self.size = check_size(size)
-        self.entrance_probability = check_probability(entrance_probability)
+        self.entrance_probability = check_share("entrance_probability", entrance_probability)
         self.by_age = by_age
         self._rngs = list(rngs)
         count = len(self._rngs)
@@ -150,7 +150,7 @@ class CategoryStorage:
         by_age: bool = False,
     ) -> None:
         self.size = check_size(size)
-        self.entrance_probability = check_probability(entrance_probability)
+        self.entrance_probability = check_share("entrance_probability", entrance_probability)
         self.by_age = by_age
         self._rng = rng
         self._seen = 0

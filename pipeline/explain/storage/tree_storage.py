@@ -22,6 +22,9 @@ from fluxplain.explain.randoms import below
 MAX_DEPTH = 5
 """Largest number of splits above a leaf: 32 leaves resolve a condition well and bound memory."""
 
+BINS = 32
+"""Most bins of a numeric feature in a leaf, between which it may be split."""
+
 MOST_CATEGORIES = 50
 """Largest number of categories that a tree distinguishes: a leaf counts them, and their pairs."""
 
@@ -195,7 +198,7 @@ def _tree(is_categorical: bool, nominal: list[str]) -> Any:
 class BinSplitter(Splitter):
     """Candidate splits of a regression tree, between a bounded number of bins of any width.
 
-    A new value becomes a bin; if there are more than ``bins``, the two nearest merge. River's own
+    A new value becomes a bin; of more than :data:`BINS`, the two nearest merge. River's own
     splitters keep every value, or need to know the scale of the numbers.
 
     References
@@ -204,9 +207,8 @@ class BinSplitter(Splitter):
     Algorithms 1 and 2.
     """
 
-    def __init__(self, bins: int = 32) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.bins = bins
         self._centres: list[float] = []
         self._targets: list[Var] = []
 
@@ -226,7 +228,7 @@ class BinSplitter(Splitter):
         target.update(target_val, w)
         centres.insert(place, att_val)
         targets.insert(place, target)
-        if len(centres) > self.bins:
+        if len(centres) > BINS:
             self._merge()
 
     def _merge(self) -> None:

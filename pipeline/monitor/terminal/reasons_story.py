@@ -11,6 +11,9 @@ from fluxplain.schemas.wording import measured, number, printable
 
 BAR_CELLS = 20
 
+MOST = 4
+"""Most reasons in words."""
+
 HOW = {
     "structure": "exact, from the structure of the model",
     "subsets": "exact, from all sets of features",
@@ -38,7 +41,7 @@ def render_reasons(reasons: Reasons, note: str) -> RenderableType:
     )
 
 
-def sentence(reasons: Reasons, most: int = 4) -> str:
+def sentence(reasons: Reasons) -> str:
     """Return the largest reasons in words.
 
     Examples
@@ -57,7 +60,7 @@ def sentence(reasons: Reasons, most: int = 4) -> str:
     said = ", ".join(
         f"{_named(name, value)} {'raised' if contribution > 0.0 else 'lowered'} it by "
         f"{number(abs(contribution), scale)}"
-        for name, value, contribution in [*rows][:most]
+        for name, value, contribution in [*rows][:MOST]
         if contribution
     )
     return said or "no feature changed it"
