@@ -76,7 +76,7 @@ ARROWS = {
     "pipeline/sources": "errors config schemas",
     "pipeline/stages": "errors loading evaluate explain drift models config schemas",
     "pipeline/kafka": "errors explain models stages config http schemas __version__",
-    "pipeline/results": "errors kafka config sources schemas",
+    "pipeline/results": "errors drift kafka config sources schemas",
     "pipeline/monitor": "loading results config http schemas",
     "pipeline/alerts": "config kafka schemas __version__",
     "agents": "stages kafka config schemas",

@@ -37,6 +37,10 @@ class Part(NamedTuple):
             return None
         return math.sqrt(self.squares / (self.n - 1) / self.n)
 
+    def with_number(self, number: float) -> "Part":
+        """Return this part, which may be empty, with one number more."""
+        return self.joined(Part(1, number, 0.0))
+
     def joined(self, other: "Part") -> "Part":
         """Return both together (Chan, Golub, LeVeque 1979)."""
         n = self.n + other.n

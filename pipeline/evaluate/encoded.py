@@ -9,7 +9,7 @@ from river import compose, preprocessing
 
 from fluxplain.evaluate.attribution import Attribution
 from fluxplain.evaluate.encoding import Decoder, Floats, Inputs, Places
-from fluxplain.evaluate.fast import FastEvaluator
+from fluxplain.evaluate.fast import CopyingEvaluator
 from fluxplain.evaluate.linear import linear_table
 from fluxplain.evaluate.linear_attribution import linear_attribution
 from fluxplain.evaluate.scaled import is_scaler, scale
@@ -19,23 +19,16 @@ Route = tuple[Any, ...]
 """Encoders and scalers that a feature passes, one after the other."""
 
 
-class EncodedLinearEvaluator(FastEvaluator):
+class EncodedLinearEvaluator(CopyingEvaluator):
     """Adds up what the values of each input contribute; each value is encoded once.
 
     ``model`` is the explained pipeline; :func:`are_by_feature` is true for its transformers, and
     :func:`~fluxplain.evaluate.linear.is_linear` for the model at its end.
     """
 
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        *transformers, self._final = model.steps.values()
+    def _forget(self) -> None:
+        *transformers, self._final = self.model.steps.values()
         self._routes_of = cache(partial(_routes, transformers))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["model"])  # type: ignore[misc]
 
     def _table(self, inputs: Inputs) -> Table | None:
         shares = self._shares(inputs)

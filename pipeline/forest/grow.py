@@ -243,7 +243,8 @@ def attempt(state: State, tree: int, node: int) -> int:
     if best < 0:
         return KEPT
     if second >= 0:
-        bound = hoeffding_bound(state, tree, node)
+        span = merit_range(state.settings.criterion, state.nodes.n_classes[node])
+        bound = hoeffding_bound(state, tree, node, span)
         is_clear = merits[best] - merits[second] > bound or bound < state.trees.tau[tree]
         if not is_clear:
             if state.settings.remove_poor_attrs and state.settings.prediction == MAJORITY:
@@ -265,8 +266,7 @@ def switch_off(state: State, leaf: int, kinds: Kinds, behind: Floats, bound: flo
 
 
 @compiled
-def hoeffding_bound(state: State, tree: int, node: int) -> float:
-    """Return the bound on the error of a difference between merits."""
-    span = merit_range(state.settings.criterion, state.nodes.n_classes[node])
+def hoeffding_bound(state: State, tree: int, node: int, span: float) -> float:
+    """Return the bound on the error of a mean of numbers with a range of ``span``."""
     log = math.log(1.0 / state.trees.delta[tree])
     return math.sqrt((span * span * log) / (2.0 * total_of(state.nodes, node)))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fluxplain.drift.windows import Part
 from fluxplain.results.series import Series
 from fluxplain.results.stream_results import Key
 from fluxplain.schemas import Change, Explanation, Prediction
@@ -25,25 +26,7 @@ MAX_BINS = 60
 """Most bins in a plot; more could not be distinguished."""
 
 
-@dataclass(slots=True)
-class Moments:
-    """Running mean and variance (Welford 1962)."""
-
-    n: int = 0
-    mean: float = 0.0
-    _squares: float = 0.0
-
-    def add(self, number: float) -> None:
-        """Include a number."""
-        self.n += 1
-        delta = number - self.mean
-        self.mean += delta / self.n
-        self._squares += delta * (number - self.mean)
-
-    @property
-    def std_error(self) -> float:
-        """Standard error of the mean; infinite for fewer than two numbers."""
-        return math.sqrt(self._squares / (self.n - 1) / self.n) if self.n > 1 else math.inf
+NOTHING = Part(0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +67,15 @@ class Bins:
     def __init__(self, window: Window) -> None:
         self.width = -(-(window.end - window.begin) // MAX_BINS)
         self._window = window
-        self._bins: dict[int, Moments] = {}
+        self._bins: dict[int, Part] = {}
 
     def add(self, seq: int, number: float) -> None:
         """Include the number of one observation."""
-        self._bins.setdefault((seq - self._window.after) // self.width, Moments()).add(number)
+        place = (seq - self._window.after) // self.width
+        self._bins[place] = self._bins.get(place, NOTHING).with_number(number)
 
-    def __iter__(self) -> Iterator[tuple[float, Moments]]:
-        """Yield middle and moments of each bin whose middle is in the window.
+    def __iter__(self) -> Iterator[tuple[float, Part]]:
+        """Yield middle and numbers of each bin whose middle is in the window.
 
         Other bins hold few observations.
         """
@@ -101,13 +85,13 @@ class Bins:
                 yield middle, self._bins[i]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Move:
     """A feature's mean increments before and after a change."""
 
     feature: str
-    before: Moments
-    after: Moments
+    before: Part = NOTHING
+    after: Part = NOTHING
 
     @property
     def difference(self) -> float:
@@ -117,7 +101,8 @@ class Move:
     @property
     def std_error(self) -> float:
         """Standard error of the difference, assuming independent increments."""
-        return math.hypot(self.before.std_error, self.after.std_error)
+        errors = self.before.std_error, self.after.std_error
+        return math.hypot(*(math.inf if error is None else error for error in errors))
 
 
 class ChangeContext:
@@ -178,8 +163,11 @@ class ChangeContext:
         if key == (self.change.feature, self.change.method):
             self.increments.add(seq, increment)
         if window.before <= seq <= window.seen:
-            move = self._moves.setdefault(key, Move(key[0], Moments(), Moments()))
-            (move.before if seq < window.after else move.after).add(increment)
+            move = self._moves.setdefault(key, Move(key[0]))
+            if seq < window.after:
+                move.before = move.before.with_number(increment)
+            else:
+                move.after = move.after.with_number(increment)
 
 
 def strongest(changes: Sequence[Change], most: int) -> list[Change]:

@@ -4,16 +4,18 @@ import random
 import statistics
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluxplain.drift.windows import Part
 from fluxplain.results.change_context import (
     MAX_BINS,
+    NOTHING,
     Bins,
     ChangeContext,
-    Moments,
     Window,
     strongest,
 )
@@ -27,9 +29,7 @@ from tests.monitor.figures.samples import DRIFT, drift_of, drift_of_loss, stream
 @PROPERTY
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
 def test_moments_are_the_mean_and_its_standard_error(numbers: list[float]) -> None:
-    moments = Moments()
-    for number in numbers:
-        moments.add(number)
+    moments = reduce(Part.with_number, numbers, NOTHING)
     assert moments.mean == pytest.approx(statistics.fmean(numbers), abs=1e-6)
     expected = statistics.stdev(numbers) / len(numbers) ** 0.5
     assert moments.std_error == pytest.approx(expected, rel=1e-6, abs=1e-6)

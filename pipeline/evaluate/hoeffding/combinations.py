@@ -12,6 +12,7 @@ import numpy as np
 from river import ensemble, forest, tree
 
 from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.hoeffding.votes import patches
 
 
 def _first(_: Any, given: Floats) -> Sequence[float]:
@@ -42,10 +43,6 @@ def _forest_mean(model: Any, given: Floats) -> Sequence[float]:
             given = given * weights
     combined = np.median(given, axis=1) if median else given.mean(axis=1)
     return combined.tolist()  # type: ignore[no-any-return]
-
-
-def _patches(model: Any) -> Sequence[Any]:
-    return [member.model for member in model.data]
 
 
 def _patches_mean(model: Any, given: Floats) -> Sequence[float]:
@@ -85,6 +82,6 @@ COMBINATIONS: dict[type, Combination] = {
     tree.HoeffdingAdaptiveTreeRegressor: _TREE,
     forest.ARFRegressor: Combination(list, _forest_mean),
     ensemble.BaggingRegressor: Combination(list, _mean),
-    ensemble.SRPRegressor: Combination(_patches, _patches_mean),
+    ensemble.SRPRegressor: Combination(patches, _patches_mean),
 }
 """Class of River → how it combines its trees, which must be single trees."""

@@ -35,8 +35,8 @@ def _itself(model: Any) -> Sequence[Any]:
     return [model]
 
 
-def _patches(model: Any) -> Sequence[Any]:
-    # a tree ignores features that it has never seen
+def patches(model: Any) -> Sequence[Any]:
+    """Return the members of random patches: a tree ignores features that it has never seen."""
     return [member.model for member in model.data]
 
 
@@ -112,7 +112,7 @@ VOTES: dict[type, Vote] = {
     tree.HoeffdingAdaptiveTreeClassifier: _TREE,
     tree.ExtremelyFastDecisionTreeClassifier: _TREE,
     forest.ARFClassifier: Vote(_members, _by_metric, _divided),
-    ensemble.SRPClassifier: Vote(_patches, _by_members_metric, _divided),
+    ensemble.SRPClassifier: Vote(patches, _by_members_metric, _divided),
     ensemble.BaggingClassifier: _BAGGING,
     ensemble.ADWINBaggingClassifier: _BAGGING,
     ensemble.LeveragingBaggingClassifier: _BAGGING,

@@ -1,13 +1,19 @@
 """Attempts to split a leaf of a regression tree, as River decides them."""
 
-import math
-
 import numpy as np
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest.bayes import total_of
-from fluxplain.forest.grow import DECIDED, KEPT, RAISES, attempted, deactivate, last_two
+from fluxplain.forest.grow import (
+    DECIDED,
+    KEPT,
+    RAISES,
+    attempted,
+    deactivate,
+    hoeffding_bound,
+    last_two,
+)
 from fluxplain.forest.observe import count_class
 from fluxplain.forest.places import add_edge, free_leaf, new_leaf, remove_observer
 from fluxplain.forest.regression import moments
@@ -153,7 +159,7 @@ def attempt(state: State, tree: int, node: int) -> int:
     feature = leaves.observed[leaf, best - first] if best >= first else -1
     if second >= 0:
         high, low = merits[best], merits[second]
-        bound = hoeffding_bound(state, tree, node)
+        bound = hoeffding_bound(state, tree, node, 1.0)
         is_clear = high > 0.0 and (low / high < 1.0 - bound or bound < state.trees.tau[tree])
         if settings.remove_poor_attrs:
             if high == 0.0:
@@ -176,10 +182,3 @@ def attempt(state: State, tree: int, node: int) -> int:
 def try_split(state: State, tree: int, node: int) -> int:
     """Try to split a leaf, and note its weight at the attempt; see :func:`attempt`."""
     return attempted(state, node, attempt(state, tree, node))
-
-
-@compiled
-def hoeffding_bound(state: State, tree: int, node: int) -> float:
-    """Return the bound on the error of a ratio of merits."""
-    log = math.log(1.0 / state.trees.delta[tree])
-    return math.sqrt(log / (2.0 * total_of(state.nodes, node)))

@@ -125,8 +125,8 @@ def _watched(change: Change) -> tuple[Level, Level]:
 
 def _draw_bins(axes: Axes, bins: Bins) -> list[float]:
     """Draw the mean of each bin ± its standard error; return the means."""
-    found = [(x, moments) for x, moments in bins if moments.n > 1]
-    means, errors = [m.mean for _, m in found], [m.std_error for _, m in found]
+    found = [(x, part) for x, part in bins if part.n > 1]
+    means, errors = [p.mean for _, p in found], [p.std_error or 0.0 for _, p in found]
     look: Any = {"fmt": ".", "ms": 3.5, "color": style.GREY, "elinewidth": 0.5, "zorder": 3}
     axes.errorbar([x for x, _ in found], means, yerr=errors, **look)
     return means
