@@ -1,6 +1,7 @@
 """Finds features that resemble even the old records from which their replacements come."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from fluxplain.config import Config
 from fluxplain.evaluate import Observation
 from fluxplain.explain.storage.autocorrelation import LONGEST_SPAN, Autocorrelations
 from fluxplain.explain.storage.delay import as_number, longest_wait
+from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES, Method
+from fluxplain.stages.intake.sample import Sample
 
 TOO_LONG = 0.3
 """Largest sum of autocorrelations, as a share of the age, that counts as harmless.
@@ -94,6 +97,14 @@ class AutocorrelationWatch:
                 warnings |= {method: _warning(method, found, size) for method in methods}
                 del self._by_size[size]
         return warnings
+
+    def notices(self, stream: str, sample: Sample) -> list[Change]:
+        """Take the next observation of a stream; return the warnings that are new, as records."""
+        about: dict[str, Any] = {"stream": stream, "seq": sample.seq, "ts": sample.ts}
+        return [
+            Change.notice(kind="autocorrelation", **about, method=method, detail=text)
+            for method, text in self.update(sample.x).items()
+        ]
 
 
 def _warning(method: Method, found: Mapping[str, int], size: int) -> str:

@@ -185,7 +185,8 @@ class ModelStage:
             self._methods.store(observed)
             if self._reasons is not None:
                 self._reasons.store(observed)
-            of_all += self._autocorrelated(sample)
+            if self._is_first:
+                of_all += self._autocorrelation.notices(self.stream, sample)
         if sample.y is None:
             self._intake.labels.wait(sample, predicted(answer.output), of_all)
         of_all += [*self._publish(sample, answer), *reasons]
@@ -272,22 +273,6 @@ class ModelStage:
             loss_changed_seq=self._loss_changes.newest_seq,
             contrasts=contrasts,
         )
-
-    def _autocorrelated(self, sample: Sample) -> list[Change]:
-        """Return the notices of features that resemble their own past for too long."""
-        if not self._is_first:
-            return []
-        return [
-            Change.notice(
-                kind="autocorrelation",
-                stream=self.stream,
-                seq=sample.seq,
-                ts=sample.ts,
-                method=method,
-                detail=text,
-            )
-            for method, text in self._autocorrelation.update(sample.x).items()
-        ]
 
     def _publish(self, sample: Sample, answer: Answer) -> list[Record]:
         """Return the prediction, and changes of the loss, errors, inputs and predictions."""
