@@ -1,7 +1,8 @@
 """The whole pipeline in one process: the reference for the pipeline on Kafka."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple, cast
 
 from fluxplain.config import Config
@@ -48,7 +49,7 @@ class LocalModel:
         writer = Writer.read(message.headers.get(WRITER, b""))
         if writer is not None and not self._fence.admits(writer, least=1):
             return
-        yield from settle_model(self.stage, (message,))
+        yield from settle_model(self.stage, chain((message,), ahead))
         yield from process(self.stage, message)
         yield from settle_model(self.stage, ahead)
 
@@ -143,6 +144,8 @@ def replayed_reasons(
     seq: int,
     messages: Iterable[Message],
     start: Checkpoint | None = None,
+    *,
+    ahead: Callable[[int], Iterable[Message]] = lambda _offset: (),
 ) -> Replayed:
     """Return the reasons for the output on an observation, by the model as it was then.
 
@@ -159,6 +162,10 @@ def replayed_reasons(
         That partition at least until the observation, from ``start`` or the beginning on.
     start
         A checkpoint of the model role at or below ``first_needed``.
+    ahead
+        Offset → the partition's messages from there on. It is called for each message, and what it
+        returns is read only where an announced model is missing: one of them must withdraw it, else
+        a ``NotYetError`` is raised.
     """
     own, needed = config.of_stream(partition), first_needed(config, partition, seq)
     model = LocalModel(own, partition, start)
@@ -166,7 +173,7 @@ def replayed_reasons(
         model.stage.every = SELDOM
         if own.reasons.enabled or message.offset >= needed:
             model.stage.ask_reasons(own, seq)
-        records = [*model.take(message)]
+        records = [*model.take(message, ahead(message.offset + 1))]
         if message.offset >= seq:
             about = [r for r in records if isinstance(r, Reasons | Prediction) and r.seq == seq]
             # they have no place among the published ones

@@ -1,6 +1,7 @@
 """The command that tells why the model gave an output."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from fluxplain.kafka.topics.partition_log import PartitionLog
 from fluxplain.monitor.terminal.reasons_story import render_reasons, sentence
 from fluxplain.results.reasons_lookup import Found, Wanted, find_reasons
 from fluxplain.schemas import Prediction, Reasons, stream_name
+from fluxplain.stages import Message
 
 PUBLISHED = "They were published when the output was."
 
@@ -102,7 +104,8 @@ def _replayed(settings: Config, found: Found, wanted: Wanted) -> tuple[list[Reas
         _check_reach(prediction, begin, messages.first, refusals)
         total, doing = seq + 1 - begin, "rebuilding the model"
         shown = progress.track(messages, total=total, description=doing)
-        again = replayed_reasons(settings, partition, seq, shown, checkpoint)
+        ahead = partial(_messages_from, settings, partition)
+        again = replayed_reasons(settings, partition, seq, shown, checkpoint, ahead=ahead)
     rebuilt = f"The model was rebuilt from the log's first {seq:,} records"
     if checkpoint is not None:
         rebuilt = (
@@ -116,6 +119,11 @@ def _replayed(settings: Config, found: Found, wanted: Wanted) -> tuple[list[Reas
         "no longer those of that time. These are the reasons of the rebuilt model."
     )
     return again.reasons, f"{rebuilt}."
+
+
+def _messages_from(settings: Config, partition: int, begin: int) -> Iterator[Message]:
+    with PartitionLog(settings, settings.source, partition, begin) as messages:
+        yield from messages
 
 
 def _nearest(settings: Config, partition: int, prediction: Prediction) -> Nearest:

@@ -13,7 +13,7 @@ from river.naive_bayes import GaussianNB
 
 from fluxplain.config import Config
 from fluxplain.errors import NotYetError
-from fluxplain.local import LocalPipeline
+from fluxplain.local import LocalPipeline, replayed_reasons
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from fluxplain.stages import Message, ModelStage
@@ -300,6 +300,20 @@ def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     assert isinstance(change, Change)
     assert isinstance(prediction, Prediction)
     assert (change.seq, prediction.model_version) == (0, "v2")
+
+
+def test_a_replay_goes_on_with_the_old_model_if_the_missing_one_was_withdrawn_later(
+    config: Config,
+) -> None:
+    records = linear_records(130)
+    values = [*records[:120], announcement(SHA256), *records[120:], WITHDRAWAL]
+    log, seq = messages(config, values), 125
+    with pytest.raises(NotYetError, match="withdraw it"):
+        replayed_reasons(config, 0, seq, log)
+    again = replayed_reasons(config, 0, seq, log, ahead=lambda offset: log[offset:])
+    assert [each.seq for each in again.reasons] == [seq]
+    assert again.prediction is not None
+    assert again.prediction.model_version == "v1"
 
 
 @pytest.mark.parametrize(
