@@ -48,6 +48,8 @@ class Roles:
 
     def proposal(self, source: str) -> Proposal:
         """Return what a file's columns are, asking for the label if it has no usual name."""
+        if self.no_label and self.label is not None:
+            raise ConfigError("--label and --no-label contradict each other: give one of them")
         columns = sample_of(source)
         label = None
         if not self.no_label:
@@ -88,7 +90,9 @@ def init(
     _write(out, settings_of(proposal, roles.model))
     say_proposal(proposal)
     options = {"--id": proposal.id, "--ts": proposal.ts}
-    given = [part for option, name in options.items() if name for part in (option, name)]
+    given = [
+        part for option, name in options.items() if name is not None for part in (option, name)
+    ]
     config = [] if out == cli.DEFAULT_CONFIG else ["-c", str(out)]
     command = shlex.join(["fluxplain", "local", source, *given, "--out", "results", *config])
     cli.say(f"Wrote {out}. Next:\n  {command}")
@@ -156,7 +160,7 @@ def _key(name: str) -> str:
 
 def _text(value: str) -> str:
     """Return a text as TOML writes it."""
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def say_proposal(proposal: Proposal) -> None:

@@ -42,7 +42,7 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
     check_columns(source, header[1], config, columns)
     names, observations = header[1], Observations(config, columns, as_written)
     numbers = {name for name, kind in config.features.items() if kind == "numeric"}
-    if config.label.type == "number" and columns.label is not None:
+    if config.label.type != "string" and columns.label is not None:
         numbers.add(columns.label)
 
     def value(name: str, cell: str) -> str | None:
@@ -74,7 +74,7 @@ def rows_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     """Yield each non-blank row with the number of its last line; may raise SourceError."""
     line = 0
     with _read(path, lambda: line) as file:
-        rows = csv.reader(file, delimiter=dialect.delimiter)
+        rows = csv.reader(file, delimiter=dialect.delimiter, skipinitialspace=dialect.has_spaces)
         for row in rows:
             line = rows.line_num
             if row:
@@ -89,7 +89,8 @@ def _read(path: Path, line: Callable[[], int]) -> Iterator[io.TextIOBase]:
         with _open_text(path) as file:
             yield file
     except UnicodeDecodeError:
-        raise SourceError(f"{path} is not UTF-8 text (after line {line()})") from None
+        problem = f"{path} is not UTF-8 text (after line {line()}): convert it, as with iconv"
+        raise SourceError(problem) from None
     except csv.Error as error:
         raise SourceError(f"{path} is not CSV: {error} (after line {line()})") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -8,18 +8,31 @@ from typing import NamedTuple
 DELIMITERS = ",;\t|"
 """What may separate cells; of those that fit equally well the first."""
 
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
+MISSING = frozenset(
+    {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
+)
 """Cells of numbers that programs write for a missing one."""
 
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*")
-_DECIMAL_POINT = re.compile(r"\s*[+-]?\d+\.\d+(?:[eE][+-]?\d+)?\s*")
+_WITH_COMMA = re.compile(r"\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?\s*")
+"""A number, where commas separate decimals and points thousands."""
+
+
+def _decimal(mark: str, other: str) -> re.Pattern[str]:
+    """Return the pattern of numbers whose decimals begin at a mark; 1,234 may be thousands."""
+    thousands = rf"\s*[+-]?[1-9]\d{{0,2}}{mark}\d{{3}}\s*$"
+    whole = rf"\s*[+-]?(?:\d+|\d{{1,3}}(?:{other}\d{{3}})+)"
+    return re.compile(rf"(?!{thousands}){whole}{mark}\d+(?:[eE][+-]?\d+)?\s*")
+
+
+_DECIMAL_COMMA, _DECIMAL_POINT = _decimal(",", r"\."), _decimal(r"\.", ",")
 
 
 class Dialect(NamedTuple):
-    """What separates cells, and whether a comma separates decimals."""
+    """What separates cells, whether commas separate decimals, and whether spaces precede cells."""
 
     delimiter: str = ","
     has_decimal_commas: bool = False
+    has_spaces: bool = False
 
     def number(self, cell: str) -> str | None:
         """Return the text of a number as Python writes it; None if it is missing.
@@ -31,8 +44,8 @@ class Dialect(NamedTuple):
         """
         if cell in MISSING:
             return None
-        has_comma = self.has_decimal_commas and _DECIMAL_COMMA.fullmatch(cell)
-        return cell.replace(",", ".") if has_comma else cell
+        has_comma = self.has_decimal_commas and _WITH_COMMA.fullmatch(cell)
+        return cell.replace(".", "").replace(",", ".") if has_comma else cell
 
 
 def dialect_of(lines: Sequence[str]) -> Dialect:
@@ -43,23 +56,27 @@ def dialect_of(lines: Sequence[str]) -> Dialect:
     Examples
     --------
     >>> dialect_of(["a;b", "1,5;x", "2;y"])
-    Dialect(delimiter=';', has_decimal_commas=True)
+    Dialect(delimiter=';', has_decimal_commas=True, has_spaces=False)
     >>> dialect_of(["only", "1,5"])
-    Dialect(delimiter=',', has_decimal_commas=False)
+    Dialect(delimiter=',', has_decimal_commas=False, has_spaces=False)
     """
     delimiter = max(DELIMITERS, key=lambda each: _fit(_rows(lines, each)))
     rows = _rows(lines, delimiter)
-    if delimiter == "," or not _fit(rows):
+    if not _fit(rows):
         return Dialect()
+    header = _rows(lines, delimiter, skip=False)[0]
+    has_spaces = all(name.startswith(" ") for name in header[1:])
     cells = [cell for row in rows[1:] for cell in row]
-    has_points = any(map(_DECIMAL_POINT.fullmatch, cells))
+    has_points = delimiter == "," or any(map(_DECIMAL_POINT.fullmatch, cells))
     has_commas = not has_points and any(map(_DECIMAL_COMMA.fullmatch, cells))
-    return Dialect(delimiter, has_commas)
+    return Dialect(delimiter, has_commas, has_spaces)
 
 
-def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+def _rows(lines: Sequence[str], delimiter: str, *, skip: bool = True) -> list[list[str]]:
+    """Return the rows that are not blank; ``skip`` the spaces before cells."""
     try:
-        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=skip)
+        return [row for row in rows if row]
     except csv.Error:
         return []
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fluxplain.sources.csv_file import read_dialect, rows_of
-from fluxplain.sources.source import SourceError, finite, plain
+from fluxplain.sources.dialect import Dialect
+from fluxplain.sources.source import SourceError, check_unique, finite, plain
 
 MOST_ROWS = 10_000
 """Rows of a sample."""
@@ -37,10 +38,7 @@ def sample_of(source: str) -> list[Column]:
         raise SourceError(f"{source} is not a source: give a .csv, .csv.gz or .parquet file")
     if not columns or not any(len(each.values) + each.missing for each in columns):
         raise SourceError(f"{source} has no records")
-    names = [each.name for each in columns]
-    for name in names:
-        if names.count(name) > 1:
-            raise SourceError(f"{source} has more than one column {name!r}")
+    check_unique(source, [each.name for each in columns])
     return columns
 
 
@@ -50,10 +48,23 @@ def _of_csv(path: Path) -> Iterator[Column]:
     if not rows:
         return
     header, *whole = [row for row in rows if len(row) == len(rows[0])]
+    if 2 * len(whole) < len(rows) - 1:
+        raise SourceError(
+            f"{path}: the first row has {len(header)} cells, but most others do not: it must be "
+            "the header, without lines above it"
+        )
     for place, name in enumerate(header):
-        cells = [dialect.number(row[place]) for row in whole]
-        texts = [cell for cell in cells if cell is not None]
+        cells = [row[place] for row in whole]
+        texts = _present(cells, dialect)
         yield Column(name, [*map(finite, texts)], texts, len(cells) - len(texts))
+
+
+def _present(cells: list[str], dialect: Dialect) -> list[str]:
+    """Return the cells with a value, as they are read: NA is missing only among numbers."""
+    found = [text for cell in cells if (text := dialect.number(cell)) is not None]
+    if all(isinstance(finite(text), float) for text in found):
+        return found
+    return [cell for cell in cells if cell]
 
 
 def _of_parquet(source: str) -> Iterator[Column]:

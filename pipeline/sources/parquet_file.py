@@ -17,6 +17,7 @@ from fluxplain.sources.source import (
     Source,
     SourceError,
     check_columns,
+    check_unique,
     plain,
 )
 
@@ -30,7 +31,7 @@ BUFFER_BYTES = 64 * 1024
 def open_parquet(source: str, config: Config, columns: Columns, limit: int | None) -> Source:
     """Return the observations of a Parquet file; see :func:`fluxplain.sources.open_source`.
 
-    A null is a missing value, an empty text is not. Dates and times become text.
+    A null or NaN is a missing value, an empty text is not. Dates and times become text.
     """
     path = Path(source)
     with _opened(path) as file:
@@ -48,6 +49,7 @@ def first_columns(source: str, n: int) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield each column's name with the values of the first ``n`` rows; may raise SourceError."""
     with _opened(Path(source)) as file:
         schema = file.schema_arrow
+        check_unique(source, schema.names)
         names = [name for name in schema.names if _is_single(schema.field(name).type)]
         for batch in islice(file.iter_batches(n, columns=names, use_threads=False), 1):
             yield from ((name, _values(batch.column(name))) for name in names)
@@ -103,8 +105,8 @@ def _values(column: pa.Array) -> Sequence[Any]:
         column = column.dictionary_decode()
     kind = column.type
     if not pa.types.is_temporal(kind):
-        values: Sequence[Any] = column.to_pylist()
-        return values
+        # NaN differs from itself
+        return [value if value == value else None for value in column.to_pylist()]  # noqa: PLR0124
     zone = "Z" if pa.types.is_timestamp(kind) and kind.tz else ""
     if zone:
         column = column.cast(pa.timestamp(kind.unit))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fluxplain.config import FeatureType, LabelType
+from fluxplain.sources.dialect import MISSING
 from fluxplain.sources.first_rows import Column
 from fluxplain.sources.source import SourceError
 
@@ -25,10 +26,14 @@ TIMES = ("ts", "time", "timestamp", "datetime", "date", "event_time", "created_a
 IDS = ("id", "uuid", "key", "index", "row", "")
 
 _ID = re.compile(r".*(_id|[a-z]Id|ID)")
-_CODE = re.compile(r"0\d+")
-"""A number that is written like a code, as 0123: its zero would get lost."""
+_CODE = re.compile(r"0\d+|[1-9]\d{15,}")
+"""A number that is written like a code: the zero of 0123, or the last of many digits, would get
+lost."""
 
-_TRUTHS = ({"0", "1"}, {"true", "false"}, {"yes", "no"})
+MIXED = 0.9
+"""Share of numbers from which a few texts among them do not make them categories."""
+
+_TRUTHS = ({"0", "1"}, {"0.0", "1.0"}, {"true", "false"}, {"yes", "no"})
 
 
 class Named(NamedTuple):
@@ -96,13 +101,15 @@ def label_type(column: Column) -> LabelType:
     """Return the type of the labels in a column; raise SourceError if they are of no use."""
     different = {*column.texts}
     if len(different) < 2:
-        told = f"always {column.texts[0]!r}" if different else "always empty"
         raise SourceError(
-            f"the label {column.name!r} is {told} in the first records: there is nothing to learn"
+            f"the label {column.name!r} is {_always(column)} in the first records: "
+            "there is nothing to learn"
         )
-    if {text.lower() for text in different} in _TRUTHS:
+    if {text.lower() for text in different - MISSING} in _TRUTHS:
         return "boolean"
-    if not all(isinstance(each, bool | int | float) for each in column.values):
+    if all(map(_is_date, different)):
+        raise SourceError(f"the label {column.name!r} is a date or time, neither class nor number")
+    if not _is_numeric(column):
         if len(different) > MOST_TEXTS:
             raise SourceError(
                 f"the label {column.name!r} has {len(different)} different texts: "
@@ -115,23 +122,53 @@ def label_type(column: Column) -> LabelType:
 
 def _feature(column: Column) -> tuple[FeatureType | None, str]:
     """Return the type of a feature; None for a column that is of no use, with the reason."""
+    reason = _useless(column) if column.name else "it has no name"
+    if reason is not None:
+        return None, reason
+    return "numeric" if _is_measured(column) else "categorical", ""
+
+
+def _useless(column: Column) -> str | None:
+    """Return why a column is of no use as a feature; None if it is."""
     different = len({*column.texts})
     if different < 2:
-        return None, f"always {column.texts[0]!r}" if different else "always empty"
-    if _is_numeric(column) and not _ID.fullmatch(column.name):
-        return "numeric", ""
+        return _always(column)
+    if _is_measured(column):
+        return None
     if all(map(_is_date, column.texts)):
-        return None, "a date or time"
+        return "a date or time"
+    if different > MOST_CLASSES and (odd := _text_among_numbers(column)) is not None:
+        return f"numbers, but also {odd[:60]!r}"
     if different > MOST_CATEGORIES or different > max(20, len(column.texts) // 2):
-        return None, f"{different:,} different values"
-    return "categorical", ""
+        return f"{different:,} different texts, such as {column.texts[0][:60]!r}"
+    return None
+
+
+def _always(column: Column) -> str:
+    return f"always {column.texts[0][:60]!r}" if column.texts else "always empty"
+
+
+def _is_measured(column: Column) -> bool:
+    """Return whether a column has numbers that do not just name something, such as a user."""
+    if not _is_numeric(column):
+        return False
+    return not (_ID.fullmatch(column.name) and all(float(n).is_integer() for n in column.values))
+
+
+def _text_among_numbers(column: Column) -> str | None:
+    """Return a text, if nearly all other values are numbers."""
+    texts = [each for each in column.values if isinstance(each, str)]
+    return texts[0] if 0 < len(texts) < (1 - MIXED) * len(column.values) else None
+
+
+def _are_numbers(column: Column) -> bool:
+    return all(
+        isinstance(each, int | float) and not isinstance(each, bool) for each in column.values
+    )
 
 
 def _is_numeric(column: Column) -> bool:
-    are_numbers = all(
-        isinstance(each, int | float) and not isinstance(each, bool) for each in column.values
-    )
-    return are_numbers and not any(map(_CODE.fullmatch, column.texts))
+    return _are_numbers(column) and not any(map(_CODE.fullmatch, column.texts))
 
 
 def _is_time(column: Column) -> bool:
@@ -140,7 +177,7 @@ def _is_time(column: Column) -> bool:
     is_named = column.name.lower() in TIMES
     if all(map(_is_date, column.texts)):
         return is_named or column.texts == sorted(column.texts)
-    return is_named and _is_numeric(column) and column.values == sorted(column.values)
+    return is_named and _are_numbers(column) and column.values == sorted(column.values)
 
 
 def _is_date(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -76,6 +77,13 @@ def check_columns(source: str, header: Sequence[str], config: Config, columns: C
     for name in (*config.features, *columns.names.values()):
         if header.count(name) > 1:
             raise SourceError(f"{source} has more than one column {name!r}: {listed}")
+
+
+def check_unique(source: str, names: Sequence[str]) -> None:
+    """Raise SourceError if two columns have the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise SourceError(f"{source} has more than one column {name!r}")
 
 
 class Observations:

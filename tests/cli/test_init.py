@@ -51,6 +51,10 @@ def big(row: dict[str, Any]) -> int:
     return int(row["big"])
 
 
+def truth(row: dict[str, Any]) -> str:
+    return "NA" if row["key"].endswith("7") else str(row["big"]).upper()
+
+
 FILES: dict[str, tuple[str, dict[str, str], str]] = {
     "plain": ("amount,shop,label\n" + lines(",", amount, shop, big), {}, "boolean"),
     "semicolons, decimal commas": (
@@ -99,6 +103,50 @@ FILES: dict[str, tuple[str, dict[str, str], str]] = {
         "amount,shop,y\n" + lines(",", amount, shop, lambda r: int(r["amount"] // 40)),
         {},
         "integer",
+    ),
+    "decimal commas, thousands with points": (
+        "amount;shop;label\n"
+        + lines(";", lambda r: f"1.{100 + int(r['amount'])},5{r['key'][-1]}", shop, big),
+        {},
+        "boolean",
+    ),
+    "commas that may mean thousands": (
+        "amount;visits;shop;label\n"
+        + lines(";", amount, lambda r: f"1,{100 + int(r['key'][1:])}", shop, big),
+        {},
+        "boolean",
+    ),
+    "spaces after commas": (
+        "amount, shop, label\n" + lines(", ", amount, lambda r: f'"{r["shop"]}"', big),
+        {},
+        "boolean",
+    ),
+    "semicolons in texts": (
+        "amount,shop,label\n" + lines(",", amount, lambda r: r["shop"] + "; a; b", big),
+        {},
+        "boolean",
+    ),
+    "NA is a category, and no label": (
+        "amount,shop,label\n"
+        + lines(",", amount, lambda r: "NA" if shop(r) == "north" else "DE", truth),
+        {},
+        "boolean",
+    ),
+    "labels as floats": (
+        "amount,shop,label\n" + lines(",", amount, shop, lambda r: float(big(r))),
+        {},
+        "boolean",
+    ),
+    "numbers of many digits": (
+        "amount,shop,label\n"
+        + lines(",", amount, lambda r: "1234567890123456789" + str(len(r["key"])), big),
+        {},
+        "boolean",
+    ),
+    "control characters in names, and none": (
+        "a\x7f,,label\n" + lines(",", amount, shop, big),
+        {"a\x7f": "numeric"},
+        "boolean",
     ),
     "regression": (
         "amount,shop,target\n" + lines(",", amount, shop, lambda r: 2.5 * r["amount"]),
@@ -165,6 +213,28 @@ def test_ids_and_times_are_found_and_what_is_of_no_use_is_left_out(tmp_path: Pat
     assert not proposal.has_missing
 
 
+def test_a_column_that_is_left_out_shows_a_text_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    some = (lambda r: f"{amount(r)} EUR", lambda r: "-" if r["key"] == "k9" else r["key"][1:])
+    path.write_text("price,age,b,label\n" + lines(",", *some, amount, big))
+    left_out = proposed(path).left_out
+    assert re.fullmatch(r"\d+ different texts, such as '[\d.]+ EUR'", left_out["price"])
+    assert left_out["age"] == "numbers, but also '-'"
+
+
+def test_nan_is_missing_in_parquet_and_names_are_unique(tmp_path: Path) -> None:
+    path, nan = tmp_path / "data.parquet", float("nan")
+    columns = [[1.5, nan, *map(float, range(N))], [nan, 1.0, *[0.0, 1.0] * (N // 2)]]
+    pyarrow.parquet.write_table(pa.table(columns, names=["a", "label"]), path)
+    proposal = proposed(path)
+    assert (proposal.features, proposal.label_type) == ({"a": "numeric"}, "boolean")
+    assert proposal.has_missing
+    assert explained(loaded(tmp_path, proposal), path, proposal) == {"a"}
+    pyarrow.parquet.write_table(pa.table(columns, names=["a", "a"]), path)
+    with pytest.raises(SourceError, match="more than one column 'a'"):
+        proposed(path)
+
+
 def test_without_a_label_anomalies_are_detected(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("a,b,c\n" + lines(",", amount, lambda r: r["amount"] % 7, shop))
@@ -184,6 +254,8 @@ def test_without_a_label_anomalies_are_detected(tmp_path: Path) -> None:
         ("a,y\n1,2\n1,3\n", Named("y"), "no column is of use as a feature"),
         ("a,y\n", Named("y"), "has no records"),
         ("a,a\n1,2\n", Named("a"), "more than one column 'a'"),
+        ("exported\na,y\n1,2\n2,3\n", Named("y"), "the first row has 1 cells, but most others"),
+        ("a,y\n1,2026-01-01\n2,2026-01-02\n", Named("y"), "the label 'y' is a date or time"),
         (
             "a,y\n" + "".join(f"{i},t{i}\n" for i in range(200)),
             Named("y"),

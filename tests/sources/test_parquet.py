@@ -112,7 +112,7 @@ NUMBERS = [
     (pa.array([Decimal("0.25"), Decimal("4.00")], pa.decimal128(5, 2)), [0.25, 4]),
     (pa.array([Decimal(10**30)], pa.decimal128(38, 0)), [1e30]),
     (pa.array(["1.5", "old", "1e999", ""]), [1.5, "old", "1e999", ""]),
-    (pa.array([float("nan"), float("inf")]), ["nan", "inf"]),
+    (pa.array([float("nan"), float("inf")]), [None, "inf"]),
 ]
 
 

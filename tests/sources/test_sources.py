@@ -92,11 +92,11 @@ def test_however_a_file_is_written_it_has_the_same_observations(tmp_path: Path, 
     ]
 
 
-def test_commas_in_texts_and_thousands_stay_as_they_are(tmp_path: Path) -> None:
+def test_commas_in_texts_stay_and_points_among_decimal_commas_are_thousands(tmp_path: Path) -> None:
     path = write(tmp_path, "age;city;y\n1,5;2,5;1\n1.000,5;a,b;0\n")
     assert [each["x"] for each in read(path, config())] == [
         {"age": 1.5, "city": "2,5"},
-        {"age": "1.000,5", "city": "a,b"},
+        {"age": 1000.5, "city": "a,b"},
     ]
 
 
