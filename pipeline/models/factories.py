@@ -63,7 +63,8 @@ def make(what: Any, *args: object, seed: int | None = None, **more: object) -> A
         return factory(*args, **more, **given)
     except Exception as error:  # a user's factory may raise anything
         raise ValueError(
-            f"{reference!r}, called with {given}, failed: {type(error).__name__}: {error}"
+            f"{reference!r}, called with {given}, failed: {type(error).__name__}: "
+            + " ".join(str(error).split())
         ) from error
 
 

@@ -85,7 +85,8 @@ def proposal_of(columns: Sequence[Column], named: Named) -> Proposal:
         kinds = {n: numbers_only if k[0] == "categorical" else k for n, k in kinds.items()}
     features = {name: kind for name, (kind, _) in kinds.items() if kind is not None}
     if not features:
-        raise SourceError("no column is of use as a feature")
+        told = "; ".join(f"{name}: {reason}" for name, (_, reason) in [*kinds.items()][:5])
+        raise SourceError("no column is of use as a feature" + (told and f" ({told})"))
     return Proposal(
         features,
         {name: reason for name, (kind, reason) in kinds.items() if kind is None},

@@ -251,7 +251,7 @@ def test_without_a_label_anomalies_are_detected(tmp_path: Path) -> None:
         ("a,y\n1,2\n", Named("z"), "no column 'z' for the label; the columns: a, y"),
         ("a,y\n1,2\n2,2\n", Named("y"), "the label 'y' is always '2'"),
         ("a,y\n1,\n2,\n", Named("y"), "the label 'y' is always empty"),
-        ("a,y\n1,2\n1,3\n", Named("y"), "no column is of use as a feature"),
+        ("a,y\n1,2\n1,3\n", Named("y"), "no column is of use as a feature (a: always '1')"),
         ("a,y\n", Named("y"), "has no records"),
         ("a,a\n1,2\n", Named("a"), "more than one column 'a'"),
         ("exported\na,y\n1,2\n2,3\n", Named("y"), "the first row has 1 cells, but most others"),
