@@ -53,10 +53,9 @@ def try_file(
         path = Path(folder) / "fluxplain.toml"
         path.write_text(settings_of(proposal, roles.model), encoding="utf-8")
         config = load_config(path)
-    columns = Columns(None, proposal.id, proposal.ts)
-    values = open_source(source, config, columns, limit=limit)
+    values = open_source(source, config, Columns(None, proposal.id, proposal.ts), limit=limit)
     store = Store(config.topic(config.source))
-    with until_interrupted(), _page(config, store) if stay else nullcontext():
+    with until_interrupted() as interruption, _page(config, store) if stay else nullcontext():
         counts = _run(config, values, store, out)
         cli.console.print(WatchView(store, title=f"fluxplain try {source}"))
         if counts["changes"]:
@@ -65,6 +64,9 @@ def try_file(
             cli.say("The dashboard keeps running until Ctrl-C.")
         while stay:
             time.sleep(0.5)
+    if interruption.by and not stay:
+        cli.say(f"Interrupted: {out} holds the results so far")
+        raise typer.Exit(interruption.status)
 
 
 def _run(config: Config, source: Source, store: Store, out: Path) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import random
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from typer.testing import CliRunner
 
+from fluxplain.cli import try_file
+from fluxplain.cli.common import app
 from fluxplain.cli.init import settings_of
 from fluxplain.config import Config, load_config
 from fluxplain.local import LocalPipeline
@@ -300,3 +304,14 @@ def test_a_file_is_explained_at_once_by_a_model_of_ones_own(tmp_path: Path) -> N
     refused = run(tmp_path, "try", "data.csv", "--model", "own:Absent")
     assert refused.returncode == 2
     assert "Absent" in refused.stderr
+
+
+def test_an_interrupted_try_says_that_the_results_are_not_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(FILES["plain"][0])
+    monkeypatch.setattr(try_file, "_run", lambda *_: signal.raise_signal(signal.SIGINT))
+    ended = CliRunner().invoke(app, ["try", str(path), "--out", "found"])
+    assert ended.exit_code == 128 + signal.SIGINT
+    assert "Interrupted: found holds the results so far" in ended.output
