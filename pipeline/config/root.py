@@ -91,7 +91,7 @@ class Config(Tables):
         own = self.streams.get(partition)
         if own is None:
             return self
-        fields = {name: value for name, value in self if name != "streams"}
+        fields = {name: getattr(self, name) for name in Config.model_fields if name != "streams"}
         operation = {name: fields.pop(name) for name in OPERATION}
         tables = {name: merged(fields[name], table) for name, table in own.items()}
         config = Config.__new__(Config)

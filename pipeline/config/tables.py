@@ -1,6 +1,7 @@
 """All tables of the settings, and values derived from several of them."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field
@@ -76,13 +77,13 @@ class Tables(BaseSettings):
         """Let the environment override the file."""
         return env_settings, init_settings
 
-    @property
+    @cached_property
     def pairs(self) -> dict[str, tuple[str, str]]:
         """The pairs of features that iPDP explains: name → features."""
         pairs = self.explain.of("ipdp").pairs
         return check_pairs(pairs) if pairs else {}
 
-    @property
+    @cached_property
     def players(self) -> Players:
         """The players of iPFI and iSAGE: features, and groups at their first feature's position."""
         groups = self.explain.groups
@@ -90,7 +91,7 @@ class Tables(BaseSettings):
         names = dict.fromkeys(group_of.get(feature, feature) for feature in self.features)
         return Players([{name: groups[name]} if name in groups else name for name in names])
 
-    @property
+    @cached_property
     def explained(self) -> list[str]:
         """Everything that is explained: players, features that only iPDP explains, and pairs."""
         curves = {METHODS[method].is_curve for method in self.explain.methods}
@@ -123,7 +124,7 @@ class Tables(BaseSettings):
         methods = [method for method in self.explain.methods if method in wanted]
         return [method for method in methods if is_explained[METHODS[method].is_curve]]
 
-    @property
+    @cached_property
     def categorical(self) -> list[str]:
         """The categorical features."""
         return [name for name, kind in self.features.items() if kind == "categorical"]

@@ -1,5 +1,6 @@
 """Players: features, and groups of features that count as one."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -62,9 +63,9 @@ def check_features(features: Features) -> tuple[str, ...]:
         names.append(name)
     if not names:
         raise ValueError("features is empty: name at least one")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise ValueError(f"features names {repeated[0]!r} more than once")
+        raise ValueError(f"features names {min(repeated)!r} more than once")
     return tuple(names)
 
 

@@ -168,3 +168,13 @@ def test_keys_in_the_fingerprint_are_as_they_are_written() -> None:
     assert keys({"a.b": 1}) == {'model.params."a.b"'}
     assert keys({"a": {}}) == {"model.params.a"}
     assert keys({}) == {"model.params"}
+
+
+def test_what_is_explained_is_found_once_and_changes_no_comparison() -> None:
+    """For each of many features it would take long."""
+    config, fresh = (make_config(explain={"groups": {"place": ["age", "car"]}}) for _ in range(2))
+    assert config.players is config.players
+    assert config.explained is config.explained
+    for same in (config, pickle.loads(pickle.dumps(config)), config.model_copy()):
+        assert same == fresh
+        assert same.explained == fresh.explained
