@@ -149,8 +149,7 @@ def local(
         raise SourceError(f"{source.name} may be endless: give --limit")
     values = recorded.values(source, settings)
     pipeline = LocalPipeline(settings, recorded.partition)
-    if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
-        cli.say(f"Replacing the results of an earlier run in {out}.")
+    say_replaced(out)
     with cli.progress_bar(MofNCompleteColumn()) as progress, LocalFiles(out) as files:
         task = progress.add_task(source.name, total=source.total)
         for seq, each in enumerate(values):
@@ -159,6 +158,12 @@ def local(
             for record in pipeline.step(seq, value):
                 files.write(record)
     _say_results(out, files, source)
+
+
+def say_replaced(out: Path) -> None:
+    """Say if a folder has the results of an earlier run."""
+    if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
+        cli.say(f"Replacing the results of an earlier run in {out}.")
 
 
 def _say_results(out: Path, files: LocalFiles, source: Source) -> None:

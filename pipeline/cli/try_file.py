@@ -12,6 +12,7 @@ import typer
 from rich.live import Live
 
 from fluxplain.cli import common as cli
+from fluxplain.cli.feed import say_replaced
 from fluxplain.cli.init import Roles, say_proposal, settings_of
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import Config, load_config
@@ -76,6 +77,7 @@ def _run(config: Config, source: Source, store: Store, out: Path) -> dict[str, i
     """
     from fluxplain.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
+    say_replaced(out)
     pipeline, shown = LocalPipeline(config), time.monotonic()
     with (
         LocalFiles(out) as files,

@@ -301,6 +301,8 @@ def test_a_file_is_explained_at_once_by_a_model_of_ones_own(tmp_path: Path) -> N
     assert tried.returncode == 0, tried.stderr
     assert "250 records · 0 dead letters" in tried.stdout
     assert {each.name for each in (tmp_path / "found").iterdir()} >= {"explanations.jsonl"}
+    again = run(tmp_path, "try", "data.csv", "--limit", "5", "--out", "found")
+    assert "Replacing the results of an earlier run in found." in again.stdout
     refused = run(tmp_path, "try", "data.csv", "--model", "own:Absent")
     assert refused.returncode == 2
     assert "Absent" in refused.stderr
