@@ -161,7 +161,7 @@ def local(
 
 
 def say_replaced(out: Path) -> None:
-    """Say if a folder has the results of an earlier run."""
+    """Say that the results of an earlier run are replaced, if a folder has any."""
     if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
         cli.say(f"Replacing the results of an earlier run in {out}.")
 

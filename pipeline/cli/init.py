@@ -1,7 +1,6 @@
 """``fluxplain init``: settings for a file of observations, or an example of all settings."""
 
 import json
-import re
 import shlex
 import sys
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import typer
 
 from fluxplain.cli import common as cli
 from fluxplain.config import ConfigError
+from fluxplain.config.base import is_bare_key
 from fluxplain.sources import SourceError
 from fluxplain.sources.first_rows import sample_of
 from fluxplain.sources.proposal import Named, Proposal, label_among, proposal_of
@@ -36,7 +36,6 @@ class Roles:
     ts: Annotated[str | None, typer.Option(metavar="COLUMN", help="The observations' times.")] = (
         None
     )
-
     model: Annotated[
         str | None,
         typer.Option(
@@ -155,7 +154,7 @@ def _model_for(proposal: Proposal) -> tuple[str, str]:
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+    return name if is_bare_key(name) else _text(name)
 
 
 def _text(value: str) -> str:

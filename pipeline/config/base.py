@@ -42,6 +42,11 @@ def with_tables(section: type[S], tables: Mapping[str, type[Section]]) -> type[S
     )
 
 
+def is_bare_key(name: str) -> bool:
+    """Return whether TOML takes a key without quotes."""
+    return re.fullmatch(r"[\w-]+", name, re.ASCII) is not None
+
+
 def is_reference(value: str) -> bool:
     """Return whether a text is an import string, ``module:name``."""
     return re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", value) is not None

@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ValidationError, model_validator
 
 from fluxplain import explain, models
-from fluxplain.config.base import ConfigError, check_names, content, load, wrong
+from fluxplain.config.base import ConfigError, check_names, content, is_bare_key, load, wrong
 from fluxplain.config.explain_settings import AUTO, MINUS_SCORE, MOST_POINTS
 from fluxplain.config.messages import explain_errors
 from fluxplain.config.stream_settings import Own, merged, override_errors
@@ -192,14 +191,10 @@ class Config(Tables):
         return tables
 
 
-_BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
-"""A key that TOML takes without quotes."""
-
-
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield dotted TOML key and value for a table and the tables in it."""
     for name, value in table.items():
-        key = f"{above}{name if _BARE_KEY.fullmatch(name) else json.dumps(name)}"
+        key = f"{above}{name if is_bare_key(name) else json.dumps(name)}"
         if isinstance(value, Mapping) and value:
             yield from _flat(value, f"{key}.")
         else:

@@ -48,7 +48,7 @@ def as_river(model: Any) -> Any:
 
 
 def is_of_arrays(model: Any) -> bool:
-    """Return whether a model, the last step of a pipeline, or what an ensemble has, is of arrays.
+    """Return whether the trees of a model are arrays, also in a pipeline or an ensemble.
 
     Examples
     --------

@@ -179,7 +179,7 @@ class Committer:
 
 
 def interval_after(cost_s: float, least_s: float) -> float:
-    """Return the seconds until the next checkpoint, after one whose taking and writing took a time.
+    """Return the seconds between a checkpoint that took ``cost_s`` and the next one.
 
     Examples
     --------

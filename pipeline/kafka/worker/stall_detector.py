@@ -44,7 +44,6 @@ class StallDetector:
     """
 
     def __init__(self, stall_s: float) -> None:
-        self._stall_s = stall_s
         self._taking = _Timers(stall_s)
         self._committing = _Timers(stall_s)
         self._refused = _Timers(stall_s)
@@ -58,7 +57,7 @@ class StallDetector:
     def see(self, sample: ProgressSample) -> None:
         """Update the timers from one observation of the role."""
         self.broker_answers = sample.ends is not None
-        self._committing.limit_s = self._stall_s + sample.interval_s
+        self._committing.limit_s = self._taking.limit_s + sample.interval_s
         self._refused.see(sample.now, {} if sample.refusal is None else {None: 0})
         # a restart reads the secrets again
         self._refusal = sample.refusal if self._refused.overdue else None
