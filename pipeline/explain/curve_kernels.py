@@ -116,6 +116,21 @@ def contrast(trends: Floats) -> float:
     return total / math.sqrt(squares)
 
 
+@compiled
+def ice_importance(ice: Floats, shown: Places, by_range: bool) -> float:
+    """Return the importance of one observation's outputs, shape (points, classes).
+
+    The mean over the shown classes, up to the first -1: of a quarter of the range with
+    ``by_range``, else of the standard deviation.
+    """
+    sizes, m = np.empty(shown.shape[0]), 0
+    while m < shown.shape[0] and shown[m] >= 0:
+        own = ice[:, shown[m]]
+        sizes[m] = quarter_range(own) if by_range else deviation(own)
+        m += 1
+    return mean_of(sizes[:m])
+
+
 INCREMENT, TREND = range(2)
 """Rows of the contributions of ICE curves: their importances, and their trends."""
 
@@ -234,7 +249,7 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
         return False
     ice = outputs.reshape((points.shape[0], points.shape[1], outputs.shape[1]))
     classes = effects.shape[2]
-    per_class, gaps = np.empty((4, classes)), np.empty(points.shape[1])
+    per_class, gaps = np.empty((3, classes)), np.empty(points.shape[1])
     factors = trend_factors(points.shape[1])
     for i in range(which.shape[0]):
         curve = which[i]
@@ -249,8 +264,7 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
             effect, own = effects[curve, :, shown[curve, m]], ice[i, :, shown[curve, m]]
             per_class[0, m] = deviation(effect)
             per_class[1, m] = projection(effect, own)
-            per_class[2, m] = deviation(own)
-            per_class[3, m] = trend(own, factors)
+            per_class[2, m] = trend(own, factors)
             m += 1
         n[curve] += 1
         # without debiasing the mean starts at 0, far from the points
@@ -271,8 +285,8 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
                 )
         value, projected = mean_of(per_class[0, :m]), mean_of(per_class[1, :m])
         keep(kept[curve], followed[curve], alpha, reach, n[curve], value, projected)
-        found[INCREMENT, i] = mean_of(per_class[2, :m])
-        found[TREND, i] = contrast(per_class[3, :m])
+        found[INCREMENT, i] = ice_importance(ice[i], shown[curve], False)
+        found[TREND, i] = contrast(per_class[2, :m])
     return True
 
 
@@ -320,17 +334,17 @@ def move_keyed(  # noqa: PLR0917  compiled functions take arrays
             centre, product = rates(reach, counts[row])
             for c in range(ice.shape[1]):
                 follow(followed_points[row, c], ice[i, c], min(1.0 / alpha, reach), centre, product)
-    per_class, factors = np.empty((4, shown.shape[0])), trend_factors(rows.shape[0])
+    per_class, factors = np.empty((3, shown.shape[0])), trend_factors(rows.shape[0])
     effect, own = np.empty((2, rows.shape[0]))
     for m in range(shown.shape[0]):
         for i in range(rows.shape[0]):
             effect[i], own[i] = effects[rows[i], shown[m]], ice[i, shown[m]]
         if by_range:
-            per_class[0, m], per_class[2, m] = quarter_range(effect), quarter_range(own)
+            per_class[0, m] = quarter_range(effect)
             per_class[1, m] = range_projection(effect, own)
         else:
-            per_class[0, m], per_class[2, m] = deviation(effect), deviation(own)
+            per_class[0, m] = deviation(effect)
             per_class[1, m] = projection(effect, own)
-        per_class[3, m] = trend(own, factors)
+        per_class[2, m] = trend(own, factors)
     keep(kept, followed, alpha, reach, n, mean_of(per_class[0]), mean_of(per_class[1]))
-    return mean_of(per_class[2]), contrast(per_class[3])
+    return ice_importance(ice, shown, by_range), contrast(per_class[2])

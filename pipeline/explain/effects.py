@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluxplain.evaluate import Table
+from fluxplain.explain import curve_kernels
 from fluxplain.explain.categories import KeyedCurve
-from fluxplain.explain.curve import Grid, shown_effect
+from fluxplain.explain.curve import Grid, shown_effect, shown_labels
 from fluxplain.explain.curve_estimates import Contribution, contributions
 from fluxplain.explain.dependence import DEFAULT_REACH
 from fluxplain.explain.method import Answers, Axis, as_grid
@@ -43,6 +44,18 @@ class Smoothed(NamedTuple):
     axes: tuple[Grid, ...]
     effect: Any
     effect_errors: Any
+
+
+def ice_importances(kinds: Mapping[str, tuple[bool, ...]], answers: Answers) -> dict[str, float]:
+    """Return the importance of each ICE curve, and surface, of one observation.
+
+    ``kinds`` as of :class:`Effects`. It is not finite if the outputs are not, or too large.
+    """
+    shown = np.array([answers.labels.index(each) for each in shown_labels(answers.labels)], np.intp)
+    return {
+        name: curve_kernels.ice_importance(block, shown, kinds[name] == (True,))
+        for name, block in zip(answers.names, answers.blocks, strict=True)
+    }
 
 
 class Effects(Estimates):

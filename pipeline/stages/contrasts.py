@@ -13,7 +13,7 @@ from fluxplain.config import Config
 from fluxplain.evaluate import Evaluator, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
-from fluxplain.explain.effects import Effects
+from fluxplain.explain.effects import ice_importances
 from fluxplain.explain.method import Answers, ImportanceMethod
 from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import METHODS, Method
@@ -58,7 +58,6 @@ class Contrasts:
 
     def __init__(self, config: Config) -> None:
         self._learns = config.model.learn
-        self._anchored = config.explain.of("ipdp").grid_settings().is_anchored
         self._kinds = config.are_categorical
         self._n = 0
         self._observations: deque[dict[str, Value]] = deque(maxlen=KEPT)
@@ -145,9 +144,7 @@ class Contrasts:
         self, methods: MethodSet, method: Method, answers: Answers, prediction: Table
     ) -> dict[str, float]:
         if METHODS[method].is_curve:
-            kinds = {name: self._kinds[name] for name in answers.names}
-            curves = Effects(kinds, alpha=1.0, anchored=self._anchored)
-            return {name: size for name, (size, _) in curves.take(answers).items()}
+            return ice_importances(self._kinds, answers)
         labels: Labels = tuple(dict.fromkeys((*prediction.labels, *answers.labels)))
         moves = cast(ImportanceMethod, methods.methods[method]).moves
         found = moves(labels, aligned(prediction, labels), _aligned(answers, labels))

@@ -3,12 +3,17 @@
 import random
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fluxplain.evaluate import Encoding, Label, Output
+from fluxplain.evaluate.table import Labels
 from fluxplain.explain import IncrementalPDP
-from fluxplain.explain.method import as_grid
-from tests.kit.support import Linear, Row, Scripted
+from fluxplain.explain.effects import Effects, ice_importances
+from fluxplain.explain.method import Answers, as_grid
+from tests.kit.support import NUMBERS, PROPERTY, Linear, Row, Scripted
 
 
 def test_the_increment_is_the_importance_of_the_ice_curve() -> None:
@@ -85,3 +90,24 @@ def test_a_class_that_came_later_is_zero_in_earlier_ice_curves() -> None:
         {"a": [1.0, 1.0], "b": [0.0, 0.0], "c": [0.0, 0.0]},
         {"a": [0.5, 0.5], "b": [0.25, 0.25], "c": [0.25, 0.25]},
     ]
+
+
+KINDS = {"number": (False,), "category": (True,), "pair": (False, True)}
+
+
+@PROPERTY
+@given(st.data(), st.sampled_from([(None,), ("no", "yes"), ("a", "b", "c")]))
+def test_the_importance_of_one_observation_is_its_increment(
+    data: st.DataObject, labels: Labels
+) -> None:
+    axes: dict[str, Any] = {"number": np.arange(3.0), "category": ["u", "v", "w"]}
+    axes["pair"] = axes["number"], axes["category"]
+    blocks = [
+        np.array(data.draw(st.lists(NUMBERS, min_size=size, max_size=size))).reshape(
+            -1, len(labels)
+        )
+        for size in (3 * len(labels), 3 * len(labels), 9 * len(labels))
+    ]
+    answers = Answers([*KINDS], labels, blocks, [*axes.values()])
+    increments = {name: each for name, (each, _) in Effects(KINDS, 0.1).take(answers).items()}
+    assert ice_importances(KINDS, answers) == increments

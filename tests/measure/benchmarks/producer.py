@@ -58,10 +58,11 @@ def _explanations(config: Config) -> list[bytes]:
 
 def _librdkafka(config: Config, values: Sequence[bytes]) -> tuple[float, float]:
     """Return the seconds, and the seconds of CPU."""
-    producer, topic = RecordProducer(config), config.topic("explanations")
+    producer = RecordProducer(config)
+    topic, partitions = config.topic("explanations"), config.topics.partitions
     wall, cpu = time.perf_counter(), time.process_time()
     for i, value in enumerate(values):
-        producer.send(topic, value, partition=i)
+        producer.send(topic, value, partition=i % partitions)
     producer.flush()
     return time.perf_counter() - wall, time.process_time() - cpu
 
