@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -17,6 +18,9 @@ MAX_KEY_BYTES = 64 * 1024
 
 MAX_REASON = 1_000
 """Longest reason, in characters; it may quote the record."""
+
+ESCAPED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""Characters for which JSON takes six bytes."""
 
 Encoding = Literal["utf-8", "base64"]
 
@@ -133,7 +137,7 @@ def _is_plain(data: bytes | None) -> bool:
         text = data.decode()
     except UnicodeDecodeError:
         return False
-    return not any(c < " " and c not in "\n\r\t" for c in text)
+    return not ESCAPED.search(text)
 
 
 def _text(data: bytes | None, encoding: Encoding) -> str | None:

@@ -72,7 +72,7 @@ class NumberDistribution:
             for last, number in zip(earlier, numbers, strict=False)
         ]
         for watch, values in ((self._mean, numbers), (self._spread, differences)):
-            for found in watch.update_block(seqs, values):
+            for _, found in watch.update_run(seqs, values):
                 yield found, watch
 
 
@@ -124,11 +124,11 @@ class ShareWatch:
     def _alarmed(self, rows: Sequence[Shares]) -> GLR | None:
         """Feed the detectors; return one that found a change, and restart the others."""
         places, rare, *frequent = self._detectors
-        places.update_block([_mean(row, self._place) for row in rows])
+        places.update_run([_mean(row, self._place) for row in rows])
         if self._common:
-            rare.update_block([_mean(row, self._rarity) for row in rows])
+            rare.update_run([_mean(row, self._rarity) for row in rows])
             for category, detector in zip(self._common, frequent, strict=False):
-                detector.update_block([row.get(category, 0.0) for row in rows])
+                detector.update_run([row.get(category, 0.0) for row in rows])
         elif self._history.n >= REFERENCE:
             self._common = self._history.common(RARE)
         found = next((each for each in self._detectors if each.drift_detected), None)

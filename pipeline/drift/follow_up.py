@@ -258,6 +258,11 @@ class FollowUp:
         self._undone_seq: int | None = None
         self._interim: Part | None = None
 
+    @property
+    def last_seq(self) -> int:
+        """The first observation that may be the last one."""
+        return self._seq + self._length
+
     def add(self, seq: int, number: float) -> bool:
         """Take the next number; return whether it is the last one."""
         passed, one = seq - self._seq, Part(1, number, 0.0)

@@ -160,15 +160,19 @@ class GLR:
         false_alarms = max(self.false_alarms, min(CHANCE * 1e5 / self._longest, 100.0))
         self._least_expected = threshold(false_alarms) ** 2
 
+    @property
+    def room(self) -> int:
+        """How many numbers come before the next test, with it."""
+        return BLOCK - len(self._numbers) % BLOCK
+
     def update(self, number: float) -> None:
         """Take the next number."""
-        if self._expected:
-            self._expected = self._expected + 1 if self._expected < self._longest else 0
-        self._numbers.append(number)
-        self._advance()
+        self.update_run((number,))
 
-    def update_block(self, numbers: Sequence[float]) -> None:
-        """Take the next :data:`BLOCK` numbers; no change is ever expected then."""
+    def update_run(self, numbers: Sequence[float]) -> None:
+        """Take the next numbers, at most :attr:`room`."""
+        for _ in numbers if self._expected else ():
+            self._expected = self._expected + 1 if 0 < self._expected < self._longest else 0
         self._numbers += numbers
         self._advance()
 

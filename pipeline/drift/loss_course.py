@@ -44,17 +44,21 @@ class LossCourse:
         self._means = [0.0 for _ in POWERS]
         self._older, self._last, self._squares = 0.0, 0.0, 0.0
 
-    def add(self, loss: float | None, model: str | None = None) -> None:
-        """Take the next loss, of a version of the model; another version begins anew."""
+    def add(self, loss: float | None, model: str | None = None, *, times: int = 1) -> None:
+        """Take the next loss, of a version of the model; another version begins anew.
+
+        It is that of so many observations.
+        """
         if model != self._model:
             self._model = model
             self._restart()
         if loss is None:
             return
-        self._losses.append(loss)
-        if len(self._losses) == TOGETHER:
-            self._take(sum(self._losses) / TOGETHER)
-            self._losses.clear()
+        for _ in range(times):
+            self._losses.append(loss)
+            if len(self._losses) == TOGETHER:
+                self._take(sum(self._losses) / TOGETHER)
+                self._losses.clear()
 
     def _take(self, loss: float) -> None:
         self._n += 1

@@ -79,6 +79,18 @@ class Outliers:
             self._add_number(seq, float(value))
         self._n += 1
 
+    def add_all(self, seqs: Sequence[int], values: Sequence[Value | None]) -> None:
+        """Take the values of the next observations; None for one that is missing."""
+        known = [value for value in values if value is not None]
+        if not self._categorical and not self._strange and known:
+            low, high = min(map(float, known)), max(map(float, known))
+            if self._low <= low and high <= self._high:  # as nearly always: nothing changes
+                self._n += len(known)
+                return
+        for seq, value in zip(seqs, values, strict=True):
+            if value is not None:
+                self.add(seq, value)
+
     def _add_category(self, seq: int, value: Value) -> None:
         if value in self._known or len(self._known) >= MOST_KNOWN:
             return

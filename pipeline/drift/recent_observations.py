@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -82,14 +82,14 @@ class Recent:
         """Take what an explanation tells about observations after seq ``read``."""
         key = e.feature, e.method
         series = self._series.setdefault(key, _Series(self._most))
-        nothing = [None] * len(e.seqs)
-        values, ids = e.values or nothing, e.ids or nothing
-        for seq, increment, value, id_ in zip(e.seqs, e.increments, values, ids, strict=True):
-            if seq <= max(read, series.newest):  # an explainer without its state tells it again
-                continue
-            series.add(seq, increment, self._number(key, value))
-            if value is not None:
-                self._outliers_of(key).add(seq, value)
+        # an explainer without its state tells it again
+        first = bisect_right(e.seqs, max(read, series.newest))
+        seqs, values = e.seqs[first:], [None] * len(e.seqs) if e.values is None else e.values
+        numbers = [self._number(key, value) for value in values[first:]]
+        series.add(seqs, e.increments[first:], numbers)
+        if e.values is not None:
+            self._outliers_of(key).add_all(seqs, e.values[first:])
+        for seq, id_ in zip(seqs, (e.ids or ())[first:], strict=False):
             if id_ is not None:
                 self._add_id(e.method, seq, id_)
         contrasts = self._contrasts.setdefault(key, [])
@@ -206,12 +206,15 @@ class _Series:
     def newest(self) -> int:
         return self._seqs[-1] if self._seqs else -1
 
-    def add(self, seq: int, increment: float, value: float) -> None:
-        self._seqs.append(seq)
-        self._increments.append(increment)
-        self._values.append(value)
-        if len(self._seqs) > self._most:
-            self._drop(len(self._seqs) // 2)
+    def add(self, seqs: list[int], increments: list[float], values: list[float]) -> None:
+        end = 0
+        while end < len(seqs):
+            begin, end = end, end + self._most + 1 - len(self._seqs)
+            self._seqs.extend(seqs[begin:end])
+            self._increments.extend(increments[begin:end])
+            self._values.extend(values[begin:end])
+            if len(self._seqs) > self._most:
+                self._drop(len(self._seqs) // 2)
 
     def forget(self, before: int) -> None:
         self._drop(bisect_left(self._seqs, before))

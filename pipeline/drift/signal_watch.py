@@ -1,6 +1,7 @@
 """A detector over one signal, and the shifts that it finds."""
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from fluxplain.drift.detectors import DetectorSettings
@@ -64,28 +65,54 @@ class SignalWatch:
 
         Returns the outcomes of shifts that are known now, and the shift at an alarm.
         """
-        self._windows.add(seq, number, loss)
-        self._course.add(loss, model)
-        over = [follow_up for follow_up in self._open if follow_up.add(seq, number)]
-        self._expect(loss_changed_seq)
-        adwin = self._detector if self._is_adwin else None
-        width, total = (adwin.width, adwin.total + number) if adwin else (0, 0.0)
-        self._detector.update(number)
-        shift = self._shift(width, total) if self._detector.drift_detected else None
-        return self._found(seq, over, shift)
+        found = self.update_run((seq,), (number,), loss, model, loss_changed_seq)
+        return [each for _, each in found]
 
-    def update_block(
-        self, seqs: Sequence[int], numbers: Sequence[float]
-    ) -> Sequence[Outcome | Shift]:
-        """Take the numbers of :data:`BLOCK` observations without a loss, for the detector GLR.
+    def update_run(
+        self,
+        seqs: Sequence[int],
+        numbers: Sequence[float],
+        loss: float | None = None,
+        model: str | None = None,
+        loss_changed_seq: int | None = None,
+    ) -> Iterator[tuple[int, Outcome | Shift]]:
+        """Take the numbers of several observations, as :meth:`update` takes each, but faster.
 
-        The same as one by one, but faster; an instance takes either blocks or single numbers.
+        The loss is that of each; a change of it was noticed before the last one. Yields what was
+        found, with the seq at which it was.
         """
-        self._windows.add_block(seqs[0], numbers)
-        over = [each for each in self._open if each.add_all(seqs, numbers)]
-        self._detector.update_block(numbers)
-        shift = self._shift() if self._detector.drift_detected else None
-        return self._found(seqs[-1], over, shift)
+        end, expected = 0, 0 if loss_changed_seq is None else 1
+        while end < len(numbers):
+            begin, end = end, self._end(seqs, end, len(seqs) - expected)
+            several, at = numbers[begin:end], seqs[begin:end]
+            self._windows.add_run(at, several, loss)
+            self._course.add(loss, model, times=len(several))
+            over = [each for each in self._open if each.add_all(at, several)]
+            if end == len(numbers):
+                self._expect(loss_changed_seq)
+            for each in self._found(seqs[end - 1], over, self._tested(several)):
+                yield seqs[end - 1], each
+
+    def _end(self, seqs: Sequence[int], begin: int, last: int) -> int:
+        """Return up to where numbers can be taken together: nothing can be found in between."""
+        if not isinstance(self._detector, GLR):
+            return begin + 1
+        end = min(begin + self._detector.room, max(last, begin + 1))
+        for each in self._open:
+            end = min(end, bisect_left(seqs, each.last_seq, begin, end) + 1)
+        return end
+
+    def _tested(self, numbers: Sequence[float]) -> Shift | None:
+        """Pass numbers to the detector; return the shift if it alarms."""
+        detector, width, total = self._detector, 0, 0.0
+        if isinstance(detector, GLR):
+            detector.update_run(numbers)
+        else:
+            [number] = numbers
+            if self._is_adwin:
+                width, total = detector.width, detector.total + number
+            detector.update(number)
+        return self._shift(width, total) if detector.drift_detected else None
 
     @property
     def is_learning(self) -> bool:

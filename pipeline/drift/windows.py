@@ -103,21 +103,22 @@ class Windows:
 
     def add(self, seq: int, number: float, loss: float | None) -> None:
         """Append the number and the loss of observation ``seq``."""
-        if not self._numbers:
-            self._seq = seq
-        self._numbers.append(number)
-        self._count, self._total = self._count + 1, self._total + number
-        if loss is not None:
-            self._labelled += 1
-            self._loss += loss
-        if len(self._numbers) == SMALLEST:
-            self._close()
+        self.add_run((seq,), (number,), loss)
 
-    def add_block(self, seq: int, numbers: Sequence[float]) -> None:
-        """Append :data:`SMALLEST` numbers without losses, from observation ``seq`` on."""
-        self._seq, self._numbers = seq, [*numbers]
-        self._count, self._total = self._count + len(numbers), self._total + sum(numbers)
-        self._close()
+    def add_run(self, seqs: Sequence[int], numbers: Sequence[float], loss: float | None) -> None:
+        """Append the numbers of several observations, which have this loss each."""
+        end = 0
+        while end < len(numbers):
+            begin, end = end, end + SMALLEST - len(self._numbers)
+            if not self._numbers:
+                self._seq = seqs[begin]
+            for number in numbers[begin:end]:
+                self._numbers.append(number)
+                self._count, self._total = self._count + 1, self._total + number
+                if loss is not None:
+                    self._labelled, self._loss = self._labelled + 1, self._loss + loss
+            if len(self._numbers) == SMALLEST:
+                self._close()
 
     def _close(self) -> None:
         self._levels[0].append(self._newest())

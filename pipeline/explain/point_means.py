@@ -276,6 +276,29 @@ def share_of(counts: Places) -> float:
 
 
 @compiled
+def sorted_places(numbers: Floats, counts: Places, n: int, window: float, reach: int) -> Places:
+    """Return the places of a curve's points to publish; see :meth:`PointMeans.places`."""
+    found, known = np.empty(counts.shape[0], np.intp), 0
+    recent, fewest = min(window, reach), min(FEWEST, n / 4.0, window)
+    for place in range(counts.shape[0]):
+        last = counts[place, LAST]
+        if last > 0 and n - last < recent and counts[place, VISITS] >= fewest:
+            found[known] = place
+            known += 1
+    if known < 2:
+        known = 0
+        for place in range(counts.shape[0]):
+            if counts[place, LAST] == n:
+                found[known] = place
+                known += 1
+    places = found[:known]
+    points = np.empty(known)
+    for k in range(known):
+        points[k] = numbers[places[k], POINT]
+    return places[np.argsort(points, kind="mergesort")]  # which is stable
+
+
+@compiled
 def mean_errors(
     followed: Floats, numbers: Floats, counts: Places, alpha: float, reach: int
 ) -> Floats:
@@ -328,6 +351,7 @@ class PointMeans:
         self._counts = np.zeros((count, 0, 4), np.intp)
         self._effects = np.zeros((count, 0, 0))
         self._followed = np.zeros((count, 0, 0, COLUMNS + 1))
+        self._found: dict[int, tuple[int, Places]] = {}  # curve → places after so many moves
 
     def move(self, which: Places, points: Floats, outputs: Floats) -> None:
         """Take the ICE curves of observations; :func:`move_points` has the shapes."""
@@ -365,14 +389,14 @@ class PointMeans:
         They are those at which recent observations were evaluated, within the reach and the
         smoothing's window, unless these are few.
         """
-        last, visits = self._counts[curve, :, :AGE].T
+        n, known = self._n.item(curve), self._found.get(curve)
+        if known is None or known[0] != n:
+            known = self._found[curve] = n, self._sorted_places(curve)
+        return known[1]
+
+    def _sorted_places(self, curve: int) -> Places:
         n, window = self._n.item(curve), 1.0 / self.alpha
-        is_known = (last > 0) & (n - last < min(window, self.reach))
-        is_known &= visits >= min(FEWEST, n / 4.0, window)
-        if is_known.sum() < 2:
-            is_known = last == n
-        places = np.flatnonzero(is_known)
-        places = places[np.argsort(self._numbers[curve, places, POINT], kind="stable")]
+        places = sorted_places(self._numbers[curve], self._counts[curve], n, window, self.reach)
         most = most_points(self._hints.shape[1], self._effects.shape[2])
         if len(places) > most:
             places = places[np.linspace(0, len(places) - 1, most).astype(np.intp)]

@@ -14,6 +14,7 @@ from fluxplain.explain import kernels
 from fluxplain.explain.effects import Curve
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Axis
+from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.evaluation import Evaluation, Row
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
@@ -29,11 +30,12 @@ Errors = dict[int, Exception]
 class Reading(NamedTuple):
     """The increments, or ICE curves, of one feature by method and index in a run; and errors.
 
-    ``signed`` are the numbers whose sizes are increments.
+    ``signed`` are the numbers whose sizes are increments; ``contrasts`` are by method and seq.
     """
 
     found: dict[Method, Mapping[int, float | Curve]]
     signed: dict[Method, Mapping[int, float]]
+    contrasts: Mapping[tuple[Method, int], Contrast]
     errors: Errors
 
 

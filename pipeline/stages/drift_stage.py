@@ -1,6 +1,7 @@
 """The third stage: detectors watch the explanations; a change becomes a record."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
@@ -26,7 +27,7 @@ from fluxplain.schemas import (
 )
 from fluxplain.schemas.change import Curve, Signal
 from fluxplain.schemas.methods import Method
-from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
+from fluxplain.schemas.numbers import MAX_NUMBER, are_moderate
 from fluxplain.schemas.record import MAX_RECORD_BYTES, Value
 from fluxplain.stages.chain import Chain, Gap, Sight
 from fluxplain.stages.limits import check_contrasts, check_length, check_order
@@ -80,13 +81,14 @@ class DriftStage(KeyedStage[Explanation]):
         check_order(record.previous_seq, record.seqs or [record.seq])
         if record.seqs and record.seqs[-1] > record.seq:
             raise BadRecordError(f"seqs must not go beyond seq ({record.seq})")
-        numbers = (record.value, record.loss or 0.0, *record.increments, *(record.trends or ()))
-        for value in (*(record.values or ()), *(record.ids or ())):
-            check_length("a value or an id", value)
+        numbers = [record.value, record.loss or 0.0, *record.increments, *(record.trends or ())]
+        values = record.values or ()
+        texts = [each for each in (*values, *(record.ids or ())) if isinstance(each, str)]
+        check_length("a value or an id", max(texts, key=len, default=""))
         if record.feature not in self._categorical:
-            numbers += tuple(map(_as_number, record.values or ()))
+            numbers += map(_as_number, values)
         check_contrasts(record.contrasts or (), record.seqs)
-        if not all(map(is_moderate, numbers)):
+        if not are_moderate(numbers):
             raise BadRecordError(
                 "value, increments, trends, values and loss must lie between "
                 f"-{MAX_NUMBER:g} and {MAX_NUMBER:g}"
@@ -252,37 +254,36 @@ def _as_number(value: Value | None) -> float:
 
 def _detect(stream: _Stream, watch: SignalWatch, e: Explanation, read: int) -> None:
     """Feed the numbers after seq ``read``; add the changes to the stream's incidents."""
-    for seq, number in _numbers(e, watch.signal, read):
-        # a change of the loss was noticed before the last of these
-        loss_changed_seq = e.loss_changed_seq if seq == e.seq else None
-        for found in watch.update(seq, number, e.loss, e.model_version, loss_changed_seq):
-            before, after = stream.curves_around(e.feature, found.after_seq)
-            if isinstance(found, Outcome):
-                series = e.feature, e.method, watch.signal
-                stream.incidents.add(e.seq, Followed(series, e.incarnation, found, after))
-                continue
-            change = noticed(
-                found,
-                signal=watch.signal,
-                stream=e.stream,
-                seq=seq,
-                ts=e.ts,
-                method=e.method,
-                feature=e.feature,
-                value=e.value,
-                std_error=e.std_error,
-                model_version=e.model_version,
-                incarnation=e.incarnation,
-            )
-            curves = replace(change, curve_before=before, curve_after=after)
-            stream.incidents.add(e.seq, curves)
+    seqs, numbers = _numbers(e, watch.signal, read)
+    # a change of the loss was noticed before the last of these
+    loss_changed_seq = e.loss_changed_seq if seqs[-1:] == [e.seq] else None
+    for seq, found in watch.update_run(seqs, numbers, e.loss, e.model_version, loss_changed_seq):
+        before, after = stream.curves_around(e.feature, found.after_seq)
+        if isinstance(found, Outcome):
+            series = e.feature, e.method, watch.signal
+            stream.incidents.add(e.seq, Followed(series, e.incarnation, found, after))
+            continue
+        change = noticed(
+            found,
+            signal=watch.signal,
+            stream=e.stream,
+            seq=seq,
+            ts=e.ts,
+            method=e.method,
+            feature=e.feature,
+            value=e.value,
+            std_error=e.std_error,
+            model_version=e.model_version,
+            incarnation=e.incarnation,
+        )
+        curves = replace(change, curve_before=before, curve_after=after)
+        stream.incidents.add(e.seq, curves)
 
 
-def _numbers(e: Explanation, signal: Signal | None, read: int) -> list[tuple[int, float]]:
-    """Return the new numbers of an explanation, as (seq, number)."""
+def _numbers(e: Explanation, signal: Signal | None, read: int) -> tuple[list[int], list[float]]:
+    """Return the new numbers of an explanation, with their seqs."""
     if signal == "value":
-        return [(e.seq, e.value)] if e.seqs else []
-    series = e.trends if signal == "trend" else e.increments
+        return ([e.seq], [e.value]) if e.seqs else ([], [])
     # a restarted explainer may group known observations with new ones
-    numbers = [] if series is None else zip(e.seqs, series, strict=True)
-    return [(seq, number) for seq, number in numbers if seq > read]
+    first, series = bisect_right(e.seqs, read), e.trends if signal == "trend" else e.increments
+    return ([], []) if series is None else (e.seqs[first:], series[first:])

@@ -159,7 +159,9 @@ class FeatureState:
 
         ``room`` is how many bytes the curve, with all classes seen so far, may take in a message.
         """
-        reading, answered = Reading({}, {}, {}), Answered(run)
+        contrasts = (run.contrasts or {}).items()
+        by_seq = {(method, each.seq): each for method, several in contrasts for each in several}
+        reading, answered = Reading({}, {}, by_seq, {}), Answered(run)
         for method in run.outputs:
             if method in self.means:
                 needs_label = METHODS[method].needs_label
@@ -287,19 +289,20 @@ class FeatureState:
     def queue(self, reading: Reading, run: Evaluation, i: int) -> list[Method]:
         """Queue an observation's increments and curve; return the methods that have one."""
         methods = [method for method, found in reading.found.items() if i in found]
+        seq, loss = run.seqs[i], run.loss[i]
+        value, id_ = run.values[i] if run.values else None, run.ids[i] if run.ids else None
         for method in methods:
-            pending = self.pending[method]
-            found = reading.found[method][i]
-            signed = reading.signed.get(method)
+            pending, found = self.pending[method], reading.found[method][i]
+            signed, contrast = reading.signed.get(method), reading.contrasts.get((method, seq))
             pending.queued.append(found if signed is None else (found, signed[i]))
             if method in self.partners:
                 pending.partners.append(partner_of(run, method, i, len(self._players)))
-            pending.seqs.append(run.seqs[i])
-            pending.values.append(run.values[i] if run.values else None)
-            pending.ids.append(run.ids[i] if run.ids else None)
-            contrasts = (run.contrasts or {}).get(method, ())
-            pending.contrasts += [each for each in contrasts if each.seq == run.seqs[i]]
-            if (loss := run.loss[i]) is not None:
+            pending.seqs.append(seq)
+            pending.values.append(value)
+            pending.ids.append(id_)
+            if contrast is not None:
+                pending.contrasts.append(contrast)
+            if loss is not None:
                 pending.losses.append(loss)
         return methods
 

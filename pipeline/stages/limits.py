@@ -4,7 +4,7 @@ The pipeline's own topics are checked too: anybody may have written to them.
 """
 
 from collections.abc import Container, Iterable, Sequence
-from itertools import pairwise
+from operator import lt
 
 from fluxplain.schemas import BadRecordError, parse_stream
 from fluxplain.schemas.contrast import Contrast
@@ -85,7 +85,7 @@ def check_origin(source: str, explained: Container[str], stream: str, feature: s
 def check_order(previous_seq: int | None, seqs: Sequence[int]) -> None:
     """Raise ``BadRecordError`` unless the seqs are offsets that increase."""
     before = -1 if previous_seq is None else previous_seq
-    if before < -1 or any(later <= seq for seq, later in pairwise((before, *seqs))):
+    if before < -1 or not all(map(lt, (before, *seqs), seqs)):
         raise BadRecordError("seqs must be offsets that increase, beginning behind previous_seq")
     if seqs and seqs[-1] > MAX_SEQ:
         raise BadRecordError(f"seqs must be offsets up to {MAX_SEQ}")

@@ -3,9 +3,12 @@
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fluxplain.drift.outliers import LEAST, Outliers
 from fluxplain.schemas.record import Value
+from tests.kit.support import PROPERTY
 
 
 def found(values: list[Value], *, categorical: bool = False) -> list[int]:
@@ -43,3 +46,19 @@ def test_a_new_category_is_found_once() -> None:
 
 def test_at_the_start_nothing_is_known() -> None:
     assert found([0.0, 1000.0, *usual(50)]) == []
+
+
+@PROPERTY
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.2, 9.0, -40.0, None]), min_size=100, max_size=300),
+    st.integers(1, 40),
+)
+def test_how_values_are_grouped_changes_nothing(values: list[float | None], size: int) -> None:
+    alone, together = Outliers(categorical=False), Outliers(categorical=False)
+    for begin in range(0, len(values), size):
+        group = values[begin : begin + size]
+        together.add_all([*range(begin, begin + len(group))], group)
+        for seq, value in enumerate(group, begin):
+            if value is not None:
+                alone.add(seq, value)
+        assert vars(together) == vars(alone)

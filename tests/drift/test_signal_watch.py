@@ -1,6 +1,7 @@
 """Every detector by name: it is River's, finds a jump, and can be repeated and pickled."""
 
 import random
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -175,6 +176,31 @@ def test_kswin_draws_the_same_from_the_same_seed() -> None:
     numbers = errors()
     found = [shifts(SignalWatch(kswin, seed), numbers) for seed in ("a", "a", "b")]
     assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("name", ["glr", "adwin"])
+@PROPERTY
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=9), st.integers(0, 2**32))
+def test_how_numbers_are_grouped_changes_nothing(name: str, sizes: list[int], seed: int) -> None:
+    rng = random.Random(seed)
+    levels = [0.0] * 300 + [1.0] * 200 + [3.0] * 100 + [0.0] * 200
+    numbers = [rng.gauss(level, 0.5) for level in levels]
+    seqs = sorted(rng.sample(range(5 * len(numbers)), len(numbers)))  # some have no explanation
+    alone, together = (SignalWatch(DetectorSettings("increment", name, {}), "", 150) for _ in "ab")
+    end, groups = 0, cycle(sizes)
+    while end < len(numbers):
+        begin, end = end, min(end + next(groups), len(numbers))
+        loss, model = rng.random(), None if end < 700 else "2"
+        changed_seq = seqs[begin] if rng.random() < 0.1 else None
+        news = [None] * (end - begin - 1) + [changed_seq]
+        several = seqs[begin:end], numbers[begin:end]
+        one_by_one = [
+            (seq, found)
+            for seq, number, new in zip(*several, news, strict=True)
+            for found in alone.update(seq, number, loss, model, new)
+        ]
+        assert [*together.update_run(*several, loss, model, changed_seq)] == one_by_one
+        assert (together.mean, together.is_learning) == (alone.mean, alone.is_learning)
 
 
 class Sudden:
