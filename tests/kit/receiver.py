@@ -7,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import orjson
 import pytest
 
+from fluxplain.schemas import Change
+
 
 class Receiver:
     """Takes alerts; ``respond`` says what each, by its number from 0, is answered, and ``says``."""
@@ -23,8 +25,9 @@ class Receiver:
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers["Content-Length"]))
                 alert = orjson.loads(content)
-                assert self.headers["Idempotency-Key"] == alert["change"]["id"]
-                receiver.ids.append(alert["change"]["id"])
+                change = Change.validated(alert["change"])
+                assert self.headers["Idempotency-Key"] == change.event_id
+                receiver.ids.append(change.id)
                 receiver.got.append((dict(self.headers), content))
                 self.send_response(receiver.respond(len(receiver.ids) - 1))
                 self.end_headers()
