@@ -21,6 +21,9 @@ MOST_AHEAD = 10_000_000
 """Most increments of a stream, of all features and methods together, while some features are far
 ahead of others: about 240 MB."""
 
+TOGETHER = 200
+"""Observations that are forgotten together: each time, all are looked at."""
+
 MOST_CATEGORIES = 1_000
 """Most categories of a feature that are told apart."""
 
@@ -127,7 +130,7 @@ class Recent:
         Twice as many are kept, since a method may be behind the others.
         """
         before = reached - self._length - max(self._length, 2 * self._emit_every)
-        if before <= self._forgotten:
+        if before < self._forgotten + TOGETHER:
             return
         self._forgotten = before
         for outliers in self._outliers.values():
