@@ -159,12 +159,24 @@ class Encoding:
         if self._codes:
             for feature in [f for f, codes in self._codes.items() if len(codes) > MOST_CATEGORIES]:
                 self._categorize(feature)
-            numbers = np.array([self.number(feature, value) for feature, value in x.items()])
+            codes = self._codes
+            numbers = np.array(
+                [self.number(f, v) if f in codes else v for f, v in x.items()], float
+            )
         else:
             numbers = np.fromiter(x.values(), np.float64, len(x))
         if int in layout[1] and not are_exact(numbers.tolist()) and self._has_large(x):
             return self.observe(x)
         return Observed(x, features, numbers, self)
+
+    def plain(self, observed: Observed, features: tuple[str, ...]) -> Floats | None:
+        """Return the numbers of some features; None if any are codes."""
+        if any(map(self._codes.__contains__, features)):
+            return None
+        own = observed.features == features
+        return (
+            observed.numbers if own else observed.numbers[columns_of(observed.features, features)]
+        )
 
     def learn(self, x: Observation) -> None:
         """Learn the type of each feature's values."""

@@ -86,7 +86,7 @@ class PDP(Method):
         """Return one input per point; None while all features warm up."""
         self.storage.learn_kinds(observed.x)
         points = self.storage.points(observed.encoding)
-        singles = points if points.names == self.features else points.some(self.features)
+        singles = points.some(self.features) if self.pairs else points
         pairs = {name: points.some(pair) for name, pair in self.pairs.items()}
         pairs = {name: found for name, found in pairs.items() if len(found.names) > 1}
         asked = _asked(singles, pairs)

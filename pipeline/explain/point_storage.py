@@ -112,26 +112,26 @@ class PointStorage:
                     encoding.learn({feature: value})
 
     def points(self, encoding: Encoding) -> Points:
-        """Return the points of the features that are warm."""
+        """Return the points of the features that are warm: first of those with stored numbers."""
         numeric = self._numeric_points()
         if encoding.mark is NUMBERS and not self._ranges and not self._categories:
             return numeric
         needed, size = self.settings.needed, self.settings.size
-        axes: dict[str, Axis] = dict(zip(numeric.names, numeric.axes, strict=True))
+        axes: dict[str, Axis] = {}
         for feature, extremes in self._ranges.items():
             if len(extremes) >= needed:
                 axes[feature] = self._range_points(feature, extremes, size)
         for feature, categories in self._categories.items():
             if len(categories) >= needed:
                 axes[feature] = categories.categories()
-        names = tuple(feature for feature in self.features if feature in axes)
-        ordered = [axes[feature] for feature in names]
-        codes = [
-            self._encoded(encoding, feature, axis)
-            for feature, axis in zip(names, ordered, strict=True)
-        ]
-        together = np.concatenate(codes) if codes else np.zeros(0)
-        return Points(names, ordered, np.array([*map(len, ordered)], np.intp), together)
+        codes = [numeric.codes]
+        if any(map(encoding.is_categorical, numeric.names)):
+            each = zip(numeric.names, numeric.axes, strict=True)
+            codes = [self._encoded(encoding, *of) for of in each]
+        codes += [self._encoded(encoding, *of) for of in axes.items()]
+        sizes = np.array([*numeric.sizes.tolist(), *map(len, axes.values())], np.intp)
+        names = *numeric.names, *axes
+        return Points(names, [*numeric.axes, *axes.values()], sizes, np.concatenate(codes))
 
     def _encoded(self, encoding: Encoding, feature: str, axis: Axis) -> Floats:
         """Return the points' numbers; those of categories are kept while neither changes."""
@@ -178,10 +178,11 @@ class PointStorage:
             categories.update(x[feature])
         for feature, extremes in self._ranges.items():
             extremes.update(float(x[feature]))
-        if observed.features == self._numeric and observed.encoding.mark is NUMBERS:
-            self._numbers.update(observed.numbers)
-        elif self._numeric:
-            self._numbers.update(np.array([x[feature] for feature in self._numeric], np.float64))
+        if self._numeric:
+            numbers = observed.encoding.plain(observed, self._numeric)
+            if numbers is None:
+                numbers = np.array([x[feature] for feature in self._numeric], np.float64)
+            self._numbers.update(numbers)
 
     def take_over(self, feature: str, other: "PointStorage") -> None:
         """Take over another storage's values of a feature."""

@@ -3,6 +3,7 @@
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,7 @@ class Delay:
         self._longest = longest_wait(span)
         self._waiting: deque[Observation] = deque()
         self._is_even = False
+        self._coded: tuple[object, list[int]] = None, []  # mark → places of categories
 
     def __len__(self) -> int:
         """Return how many observations wait."""
@@ -89,8 +91,17 @@ class Delay:
         if encoding.mark is NUMBERS:
             own = features == self._features
             return numbers if own else numbers[columns_of(features, self._features)]
-        # codes of categories may be others after a restart
-        return np.array([as_number(x[feature]) for feature in self._features])
+        if self._coded[0] is not encoding.mark:
+            coded = [*map(encoding.is_categorical, self._features)]
+            self._coded = encoding.mark, np.flatnonzero(coded).tolist()
+        values = numbers[columns_of(features, self._features)]
+        for place in self._coded[1]:  # codes may be others after a restart
+            values[place] = as_number(x[self._features[place]])
+        return values
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without what is known of the encoding."""
+        return {**vars(self), "_coded": (None, [])}
 
 
 def entering(delay: Delay, reservoir: Reservoir, observed: Observed) -> Iterator[Observation]:
