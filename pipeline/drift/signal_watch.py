@@ -81,9 +81,9 @@ class SignalWatch:
         The loss is that of each; a change of it was noticed before the last one. Yields what was
         found, with the seq at which it was.
         """
-        end, expected = 0, 0 if loss_changed_seq is None else 1
+        end, is_news = 0, loss_changed_seq not in {None, self._loss_changed_seq}
         while end < len(numbers):
-            begin, end = end, self._end(seqs, end, len(seqs) - expected)
+            begin, end = end, self._end(seqs, end, len(seqs) - is_news)
             several, at = numbers[begin:end], seqs[begin:end]
             self._windows.add_run(at, several, loss)
             self._course.add(loss, model, times=len(several))
