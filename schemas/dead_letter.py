@@ -20,7 +20,7 @@ MAX_REASON = 1_000
 """Longest reason, in characters; it may quote the record."""
 
 ESCAPED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-"""Characters for which JSON takes six bytes."""
+"""Control characters but for line ends and tabs: JSON takes up to six bytes for each."""
 
 Encoding = Literal["utf-8", "base64"]
 

@@ -171,8 +171,9 @@ class GLR:
 
     def update_run(self, numbers: Sequence[float]) -> None:
         """Take the next numbers, at most :attr:`room`."""
-        for _ in numbers if self._expected else ():
-            self._expected = self._expected + 1 if 0 < self._expected < self._longest else 0
+        for _ in numbers:
+            if self._expected:
+                self._expected = self._expected + 1 if self._expected < self._longest else 0
         self._numbers += numbers
         self._advance()
 

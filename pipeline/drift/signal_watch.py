@@ -82,8 +82,9 @@ class SignalWatch:
         found, with the seq at which it was.
         """
         end, is_news = 0, loss_changed_seq not in {None, self._loss_changed_seq}
+        last = len(seqs) - 1 if is_news else len(seqs)  # the one after news is taken alone
         while end < len(numbers):
-            begin, end = end, self._end(seqs, end, len(seqs) - is_news)
+            begin, end = end, self._end(seqs, end, last)
             several, at = numbers[begin:end], seqs[begin:end]
             self._windows.add_run(at, several, loss)
             self._course.add(loss, model, times=len(several))

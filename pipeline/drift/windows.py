@@ -107,16 +107,13 @@ class Windows:
 
     def add_run(self, seqs: Sequence[int], numbers: Sequence[float], loss: float | None) -> None:
         """Append the numbers of several observations, which have this loss each."""
-        end = 0
-        while end < len(numbers):
-            begin, end = end, end + SMALLEST - len(self._numbers)
+        for seq, number in zip(seqs, numbers, strict=True):
             if not self._numbers:
-                self._seq = seqs[begin]
-            for number in numbers[begin:end]:
-                self._numbers.append(number)
-                self._count, self._total = self._count + 1, self._total + number
-                if loss is not None:
-                    self._labelled, self._loss = self._labelled + 1, self._loss + loss
+                self._seq = seq
+            self._numbers.append(number)
+            self._count, self._total = self._count + 1, self._total + number
+            if loss is not None:
+                self._labelled, self._loss = self._labelled + 1, self._loss + loss
             if len(self._numbers) == SMALLEST:
                 self._close()
 

@@ -171,12 +171,12 @@ class Encoding:
 
     def plain(self, observed: Observed, features: tuple[str, ...]) -> Floats | None:
         """Return the numbers of some features; None if any are codes."""
-        if any(map(self._codes.__contains__, features)):
+        if not self._codes.keys().isdisjoint(features):
             return None
-        own = observed.features == features
-        return (
-            observed.numbers if own else observed.numbers[columns_of(observed.features, features)]
-        )
+        if observed.features == features:
+            return observed.numbers
+        numbers: Floats = observed.numbers[columns_of(observed.features, features)]
+        return numbers
 
     def learn(self, x: Observation) -> None:
         """Learn the type of each feature's values."""

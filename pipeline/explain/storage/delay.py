@@ -3,12 +3,9 @@
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
-
-import numpy as np
 
 from fluxplain.evaluate import Observation, Observed, Value
-from fluxplain.evaluate.encoding import EXACT, NUMBERS, Floats, columns_of
+from fluxplain.evaluate.encoding import EXACT, Floats, columns_of
 from fluxplain.explain.storage.autocorrelation import Autocorrelations
 from fluxplain.explain.storage.reservoirs import Reservoir
 
@@ -60,7 +57,6 @@ class Delay:
         self._longest = longest_wait(span)
         self._waiting: deque[Observation] = deque()
         self._is_even = False
-        self._coded: tuple[object, list[int]] = None, []  # mark → places of categories
 
     def __len__(self) -> int:
         """Return how many observations wait."""
@@ -87,21 +83,15 @@ class Delay:
         return [self._waiting.popleft() for _ in range(leaving)]
 
     def _values(self, observed: Observed) -> Floats:
-        x, features, numbers, encoding = observed
-        if encoding.mark is NUMBERS:
-            own = features == self._features
-            return numbers if own else numbers[columns_of(features, self._features)]
-        if self._coded[0] is not encoding.mark:
-            coded = [*map(encoding.is_categorical, self._features)]
-            self._coded = encoding.mark, np.flatnonzero(coded).tolist()
-        values = numbers[columns_of(features, self._features)]
-        for place in self._coded[1]:  # codes may be others after a restart
-            values[place] = as_number(x[self._features[place]])
+        plain = observed.encoding.plain(observed, self._features)
+        if plain is not None:
+            return plain
+        values: Floats = observed.numbers[columns_of(observed.features, self._features)]
+        for place, feature in enumerate(self._features):
+            if observed.encoding.is_categorical(feature):
+                # its code may be another one after a restart
+                values[place] = as_number(observed.x[feature])
         return values
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without what is known of the encoding."""
-        return {**vars(self), "_coded": (None, [])}
 
 
 def entering(delay: Delay, reservoir: Reservoir, observed: Observed) -> Iterator[Observation]:
