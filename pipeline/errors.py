@@ -9,7 +9,7 @@ class UserError(Exception):
 
 
 class NotYetError(UserError):
-    """Something required is not there yet, such as an announced model."""
+    """Something required is not there yet, such as an announced model or a free port."""
 
 
 def shown(value: object) -> str:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeE
 
 from fluxplain.cli.interruption import ended_by_ctrl_c
 from fluxplain.config import Caller, Config, ConfigError, load_config
+from fluxplain.errors import NotYetError
 from fluxplain.kafka.client import AccessError, BrokerError, no_topics
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
@@ -169,7 +170,7 @@ def status_for_supervisor() -> Iterator[None]:
     """Exit with a status that lets the supervisor decide whether to restart this process."""
     try:
         yield
-    except (RegisteredError, BrokerError) as error:
+    except (RegisteredError, BrokerError, NotYetError) as error:
         say_error(error)
         is_refusal = isinstance(error, RegisteredError | AccessError)
         raise typer.Exit(EXIT_REFUSED if is_refusal else EXIT_NOT_YET) from None

@@ -16,7 +16,7 @@ EXIT_FAILED = 70
 
 EXIT_NOT_YET = 75
 """Exit status of a worker that lacks something which may appear: the broker, topics, a model, the
-schema registry."""
+schema registry, a free port."""
 
 EXIT_REFUSED = 78
 """Exit status of a worker that would fail again: a person must intervene."""

@@ -7,7 +7,7 @@ import pytest
 
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.kafka.embedded import EmbeddedBroker
-from fluxplain.kafka.exits import EXIT_FAILED
+from fluxplain.kafka.exits import EXIT_FAILED, EXIT_NOT_YET
 from tests.kit.faulty_worker import AT_SEQ
 from tests.kit.kafka_pipeline import KafkaPipeline, Start, StartFaulty, fluxplain
 from tests.kit.streams import observations
@@ -59,11 +59,13 @@ def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
 
 
 @pytest.mark.embedded
-def test_a_port_that_is_taken_is_a_clear_error(start: Start, config_path: Path) -> None:
+def test_a_port_that_is_taken_is_a_clear_error_after_which_a_restart_may_help(
+    start: Start, config_path: Path
+) -> None:
     with start(roles=[]) as pipeline, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         environment = {**pipeline.environment, "FLUXPLAIN_HEALTH__PORT": str(port)}
         result = fluxplain(config_path, "worker", "--role", "drift", **environment)
-    assert result.returncode == 2
+    assert result.returncode == EXIT_NOT_YET
     assert f"health.port is {port}" in result.stderr
     assert "Traceback" not in result.stderr

@@ -117,7 +117,7 @@ def create_worker(config: Config, replica: Replica, make_stage: StageFactory) ->
 def run(role: FaustWorker) -> NoReturn:
     """Run a role until SIGTERM or SIGINT; the process ends with this.
 
-    Raises ``ConfigError`` if the health endpoint cannot listen.
+    Raises ``NotYetError`` or ``ConfigError`` if the health endpoint cannot listen.
     """
     logging_config = logging_settings()
     logging.config.dictConfig(logging_config)

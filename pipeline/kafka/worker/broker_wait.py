@@ -36,7 +36,8 @@ def wait_for_broker(config: Config, replica: Replica) -> None:
     """Return when a broker answers; until then `/healthz` answers 200, and `/readyz` 503.
 
     SIGTERM and Ctrl-C end the process with status 0 meanwhile. Raises ``AccessError`` if a broker
-    refuses the credentials or TLS fails, and ``ConfigError`` if the health endpoint cannot listen.
+    refuses the credentials or TLS fails, ``NotYetError`` or ``ConfigError`` if the health endpoint
+    cannot listen.
     """
     problems: deque[KafkaError] = deque(maxlen=10)
     admin = AdminClient({**client_settings(config), "error_cb": problems.append})

@@ -1,6 +1,7 @@
 """``/healthz``, ``/readyz`` and ``/metrics`` of a worker, for its supervisor."""
 
 import asyncio
+import errno
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from prometheus_client.aiohttp import make_aiohttp_handler
 
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Replica
+from fluxplain.errors import NotYetError
 from fluxplain.http.host_check import host_check, is_loopback
 from fluxplain.kafka.worker.partition import PartitionProgress
 
@@ -52,12 +54,17 @@ class HealthServer:
         self._runner: web.AppRunner | None = None
 
     def start(self) -> str:
-        """Listen and return the address, ``http://host:port``; raise ``ConfigError``."""
+        """Listen and return the address, ``http://host:port``.
+
+        Raises NotYetError if another process has the port, and ConfigError if it can never be had.
+        """
         settings = self._config.health
         try:
             port = self._loop.run_until_complete(self._listen(settings.host, settings.port))
         except OSError as error:
-            raise ConfigError(
+            # it may be free soon: any client's connection can have it while a worker restarts
+            failed = NotYetError if error.errno == errno.EADDRINUSE else ConfigError
+            raise failed(
                 f"health.port is {settings.port} and health.host is {settings.host!r}, but the "
                 f"worker cannot listen there: {error.strerror}; health.port = 0 takes any free port"
             ) from None
