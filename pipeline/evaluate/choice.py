@@ -1,5 +1,6 @@
 """Chooses the evaluator of a model."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, get_args
 from weakref import WeakValueDictionary
 
@@ -16,6 +17,8 @@ from fluxplain.evaluate.mondrian import MondrianEvaluator
 from fluxplain.evaluate.naive_bayes import NaiveBayesEvaluator
 from fluxplain.evaluate.rows import AnswersRows, RowsEvaluator
 from fluxplain.evaluate.scaled import ScaledEvaluator, is_scaler
+from fluxplain.evaluate.softmax import SoftmaxEvaluator
+from fluxplain.evaluate.target import TargetEvaluator, without_target
 
 _evaluators: "WeakValueDictionary[tuple[int, str], Evaluator]" = WeakValueDictionary()
 """Evaluators by model id and kind: explainers of one model share its copied trees. An evaluator
@@ -28,6 +31,37 @@ class Choice(NamedTuple):
     evaluator: Evaluator
     kind: str
     reason: str
+
+
+class _Way(NamedTuple):
+    """A way to evaluate models on all inputs at once."""
+
+    covers: Callable[[Any], bool]
+    kind: str
+    reason: str
+    evaluator: Callable[[Any], Evaluator]
+
+    def choice(self, model: object) -> Choice:
+        return Choice(self.evaluator(model), self.kind, self.reason)
+
+
+def _answers_rows(model: object) -> bool:
+    return isinstance(model, AnswersRows)
+
+
+_MULTIPLIED = "all inputs multiplied at once"
+_TREES = "all trees at once, where a replaced feature matters"
+
+_WAYS = (
+    _Way(is_linear, "linear", _MULTIPLIED, LinearEvaluator),
+    _Way(SoftmaxEvaluator.covers, "linear", _MULTIPLIED, SoftmaxEvaluator),
+    _Way(BatchEvaluator.covers, "batch", "one call for all inputs", BatchEvaluator),
+    _Way(NaiveBayesEvaluator.covers, "naive-bayes", "all likelihoods at once", NaiveBayesEvaluator),
+    _Way(MondrianEvaluator.covers, "mondrian", "all trees at once", MondrianEvaluator),
+    _Way(_answers_rows, "hoeffding", "the model's own arrays, all inputs at once", RowsEvaluator),
+    _Way(TreeClassifierEvaluator.covers, "hoeffding", _TREES, TreeClassifierEvaluator),
+    _Way(TreeRegressorEvaluator.covers, "hoeffding", _TREES, TreeRegressorEvaluator),
+)
 
 
 def evaluator_for(model: object, kind: str = "auto") -> Evaluator:
@@ -76,37 +110,22 @@ def choose(model: object, kind: str = "auto") -> Choice:
 
 def _faster(model: object) -> Choice | None:
     """Return the way that is faster than one call per input, if there is one for the model."""
+    if (found := without_target(model)) is not None:
+        wrapper, inner = found
+        choice = _faster(inner)
+        return choice and choice._replace(
+            evaluator=TargetEvaluator(model, wrapper, choice.evaluator)
+        )
     if (choice := _encoded_linear(model)) is not None:
         return choice
     scalers, final = _split(model)
-    if is_linear(final):
-        kind, reason = "linear", "all inputs multiplied at once"
-        evaluator: Evaluator = LinearEvaluator(final)
-    elif BatchEvaluator.covers(final):
-        kind, reason = "batch", "one call for all inputs"
-        evaluator = BatchEvaluator(final)
-    elif NaiveBayesEvaluator.covers(final):
-        kind, reason = "naive-bayes", "all likelihoods at once"
-        evaluator = NaiveBayesEvaluator(final)
-    elif MondrianEvaluator.covers(final):
-        kind, reason = "mondrian", "all trees at once"
-        evaluator = MondrianEvaluator(final)
-    else:
-        kind, reason = "hoeffding", "all trees at once, where a replaced feature matters"
-        if isinstance(final, AnswersRows):
-            evaluator, reason = RowsEvaluator(final), "the model's own arrays, all inputs at once"
-        elif TreeClassifierEvaluator.covers(final):
-            evaluator = TreeClassifierEvaluator(final)
-        elif TreeRegressorEvaluator.covers(final):
-            evaluator = TreeRegressorEvaluator(final)
-        elif (member := _faster_member(final)) is not None:
-            evaluator, kind = EnsembleEvaluator(final, _evaluator_of), member.kind
-            reason = f"member by member: {member.reason}"
-        else:
-            return None
-    return Choice(
-        ScaledEvaluator(model, scalers, evaluator) if scalers else evaluator, kind, reason
-    )
+    choice = next((way.choice(final) for way in _WAYS if way.covers(final)), None)
+    if choice is None and (member := _faster_member(final)) is not None:
+        reason = f"member by member: {member.reason}"
+        choice = Choice(EnsembleEvaluator(final, _evaluator_of), member.kind, reason)
+    if choice is None or not scalers:
+        return choice
+    return choice._replace(evaluator=ScaledEvaluator(model, scalers, choice.evaluator))
 
 
 def _encoded_linear(model: Any) -> Choice | None:

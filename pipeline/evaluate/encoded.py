@@ -12,7 +12,7 @@ from fluxplain.evaluate.encoding import Decoder, Floats, Inputs, Places
 from fluxplain.evaluate.fast import CopyingEvaluator
 from fluxplain.evaluate.linear import linear_table
 from fluxplain.evaluate.linear_attribution import linear_attribution
-from fluxplain.evaluate.scaled import is_scaler, scale
+from fluxplain.evaluate.scaled import is_by_feature, scale
 from fluxplain.evaluate.table import Table
 
 Route = tuple[Any, ...]
@@ -78,7 +78,7 @@ def _is_by_feature(transformer: Any) -> bool:
         return are_by_feature(list(transformer.steps.values()))
     if type(transformer) is preprocessing.OneHotEncoder:
         return not transformer.drop_first
-    return is_scaler(transformer) or type(transformer) in _OTHERS
+    return is_by_feature(transformer) or type(transformer) in _OTHERS
 
 
 _OTHERS = {compose.Discard, compose.Select, preprocessing.OrdinalEncoder}

@@ -5,7 +5,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from river import linear_model, optim
+from river import base, linear_model, optim
 
 from fluxplain.evaluate.attribution import Attribution
 from fluxplain.evaluate.compiled import compiled
@@ -40,7 +40,7 @@ class LinearEvaluator(FastEvaluator):
 
 def linear_table(model: Any, rows: Floats, weights: Floats) -> Table:
     """Return the outputs of a linear model with these weights."""
-    is_class = isinstance(model, linear_model.LogisticRegression)
+    is_class = isinstance(model, base.Classifier)
     outputs = np.empty((len(rows), 2 if is_class else 1))
     _predict(rows, weights, float(model.intercept), is_class, outputs)
     return Table((False, True) if is_class else (None,), outputs)
@@ -48,9 +48,18 @@ def linear_table(model: Any, rows: Floats, weights: Floats) -> Table:
 
 def is_linear(model: Any) -> bool:
     """Return whether :class:`LinearEvaluator` supports a model."""
-    if type(model) is linear_model.LinearRegression:
-        return type(model.loss) is optim.losses.Squared
-    return type(model) is linear_model.LogisticRegression and type(model.loss) is optim.losses.Log
+    if type(model) in {linear_model.PAClassifier, linear_model.PARegressor}:
+        return True
+    kind = _LOSSES.get(type(model))
+    return kind is not None and type(model.loss).mean_func is kind.mean_func
+
+
+_LOSSES: dict[type, type[optim.losses.RegressionLoss | optim.losses.BinaryLoss]] = {
+    linear_model.LinearRegression: optim.losses.RegressionLoss,
+    linear_model.LogisticRegression: optim.losses.BinaryLoss,
+    linear_model.Perceptron: optim.losses.BinaryLoss,
+}
+"""Models, and the losses whose output is the sum itself, or its sigmoid."""
 
 
 @compiled

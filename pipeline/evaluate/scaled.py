@@ -49,6 +49,8 @@ class ScaledEvaluator(FastEvaluator):
     def _attributed(self, inputs: Inputs, players: Places) -> Attribution | None:
         if inputs.observed.has_categories or not isinstance(self.evaluator, FastEvaluator):
             return None
+        if not all(map(is_by_feature, self._scalers)):
+            return None  # a replaced value changes all others
         scaled, lost = self._scaled(inputs)
         return None if lost else self.evaluator.attributed(scaled, players)
 
@@ -61,6 +63,9 @@ class ScaledEvaluator(FastEvaluator):
         for scaler in self._scalers:
             if type(scaler) is preprocessing.Binarizer:
                 np.greater(numbers, scaler.threshold, out=numbers)
+            elif type(scaler) is preprocessing.Normalizer:
+                if not _normalize(numbers, scaler.order):
+                    lost.append(np.flatnonzero(~np.isfinite(numbers).all(axis=1)))
             else:
                 given = np.array(_SCALINGS[type(scaler)](scaler, features), np.float64)
                 if not _scale(numbers, given):
@@ -80,6 +85,11 @@ class ScaledEvaluator(FastEvaluator):
 
 def is_scaler(transformer: Any) -> bool:
     """Return whether a :class:`ScaledEvaluator` supports a transformer."""
+    return type(transformer) is preprocessing.Normalizer or is_by_feature(transformer)
+
+
+def is_by_feature(transformer: Any) -> bool:
+    """Return whether a transformer scales each feature by itself, in a way known here."""
     if type(transformer) is preprocessing.Binarizer:
         return transformer.dtype in {bool, int, float}
     return type(transformer) in _SCALINGS
@@ -141,6 +151,13 @@ def scale(scaler: Any, features: Features, numbers: Floats) -> Floats:
         return scaled
     _scale(scaled, np.array(_SCALINGS[type(scaler)](scaler, features), np.float64))
     return scaled
+
+
+def _normalize(numbers: Floats, order: Any) -> bool:
+    """Divide each row by its norm; return whether all numbers are finite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        numbers /= np.linalg.norm(numbers, ord=order, axis=1, keepdims=True)
+    return bool(np.isfinite(numbers).all())
 
 
 @compiled

@@ -12,6 +12,7 @@ from river import compose, ensemble, forest, tree
 
 from fluxplain.evaluate.ensemble import EnsembleEvaluator
 from fluxplain.evaluate.generic import final_step
+from fluxplain.evaluate.target import WRAPPERS
 from fluxplain.forest.members import with_members
 from fluxplain.forest.names import UnsupportedError
 
@@ -60,6 +61,8 @@ def is_of_arrays(model: Any) -> bool:
     from fluxplain.forest.compiled_model import CompiledModel  # noqa: PLC0415  only where needed
 
     last = final_step(model)
+    if type(last) in WRAPPERS:
+        return is_of_arrays(last.regressor)  # type: ignore[attr-defined]
     return isinstance(last, CompiledModel) or (
         EnsembleEvaluator.covers(last) and is_of_arrays(last.model)  # type: ignore[attr-defined]
     )
@@ -96,7 +99,7 @@ def _has_arrays(model: Any) -> bool:
 def _as_arrays(model: Any) -> Any:
     if _has_arrays(model):
         return _converted(model)
-    return with_members(model, as_arrays) if EnsembleEvaluator.covers(model) else model
+    return _with_parts(model, as_arrays)
 
 
 def _as_river(model: Any) -> Any:
@@ -104,7 +107,21 @@ def _as_river(model: Any) -> Any:
 
     if isinstance(model, CompiledModel):
         return model.to_river()
-    return with_members(model, as_river) if EnsembleEvaluator.covers(model) else model
+    return _with_parts(model, as_river)
+
+
+def _with_parts(model: Any, convert: Callable[[Any], Any]) -> Any:
+    """Return an ensemble with converted members, or what transforms the target of a regressor."""
+    if EnsembleEvaluator.covers(model):
+        return with_members(model, convert)
+    if type(model) not in WRAPPERS:
+        return model
+    regressor = convert(model.regressor)
+    if regressor is model.regressor:
+        return model
+    changed = deepcopy(model)
+    changed.regressor = regressor
+    return changed
 
 
 def _converted(model: Any) -> Any:

@@ -4,13 +4,23 @@ Each model learns a stream whose concept changes half-way, so that trees split, 
 replaced. Numbers may be missing, categories new.
 """
 
+import math
 import pickle
 import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from river import compose, ensemble, forest, linear_model, naive_bayes, preprocessing, tree
+from river import (
+    compose,
+    ensemble,
+    forest,
+    linear_model,
+    naive_bayes,
+    optim,
+    preprocessing,
+    tree,
+)
 from river.datasets import synth
 from river.drift import ADWIN
 
@@ -129,6 +139,14 @@ NUMERIC_CLASSIFIERS: dict[str, Factory] = {
     ),
     "logistic-window": lambda: Scaler(window_size=50) | Logistic(),
     "logistic-robust": lambda: preprocessing.RobustScaler() | Logistic(),
+    "logistic-normalized": lambda: preprocessing.Normalizer() | Logistic(),
+    "logistic-focal": lambda: Scaler() | Logistic(loss=optim.losses.BinaryFocalLoss()),
+    "perceptron-logistic": lambda: Scaler() | linear_model.Perceptron(),
+    "passive-logistic": lambda: Scaler() | linear_model.PAClassifier(),
+    "softmax": lambda: begun(Scaler() | linear_model.SoftmaxRegression()),
+    "normalized-forest": lambda: (
+        preprocessing.Normalizer(order=1) | forest.ARFClassifier(n_models=3, seed=1)
+    ),
 }
 REGRESSORS: dict[str, Factory] = {
     "mean-leaves": lambda: HTR(**Grace, leaf_prediction="mean"),
@@ -175,6 +193,34 @@ REGRESSORS: dict[str, Factory] = {
     ),
     "linear-centred": lambda: (
         Scaler(with_std=False) | Scaler() | linear_model.LinearRegression(l2=0.1)
+    ),
+    "linear-huber": lambda: Scaler() | linear_model.LinearRegression(loss=optim.losses.Huber()),
+    "passive-linear": lambda: Scaler() | linear_model.PARegressor(),
+    "target-scaled": lambda: (
+        Scaler() | preprocessing.TargetStandardScaler(linear_model.LinearRegression())
+    ),
+    "target-scaled-range": lambda: preprocessing.TargetMinMaxScaler(
+        Scaler() | linear_model.LinearRegression()
+    ),
+    "target-scaled-one-hot": lambda: (
+        (
+            (compose.Discard("salary", "commission", "age", "loan") | preprocessing.OneHotEncoder())
+            + (compose.Discard("elevel", "car", "zipcode", "hvalue", "hyears") | Scaler())
+        )
+        | preprocessing.TargetStandardScaler(linear_model.LinearRegression())
+    ),
+    "target-function": lambda: (
+        Scaler()
+        | compose.TargetTransformRegressor(
+            linear_model.LinearRegression(), func=math.sinh, inverse_func=math.asinh
+        )
+    ),
+    "target-clipped": lambda: (
+        Scaler() | preprocessing.PredClipper(linear_model.LinearRegression(), y_min=-3.0, y_max=4.0)
+    ),
+    "target-scaled-tree": lambda: preprocessing.TargetStandardScaler(HTR(**Grace)),
+    "compiled-target-scaled-forest": lambda: as_arrays(
+        preprocessing.TargetStandardScaler(forest.ARFRegressor(n_models=3, grace_period=30, seed=1))
     ),
 }
 ALL = {**CLASSIFIERS, **NUMERIC_CLASSIFIERS, **REGRESSORS}

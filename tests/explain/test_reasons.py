@@ -126,10 +126,19 @@ LINEAR: Mapping[str, tuple[Callable[[], Any], Callable[[Row], Any]]] = {
     "scaled": (lambda: preprocessing.MinMaxScaler() | linear_model.LinearRegression(), amount),
     "encoded": (lambda: encoded(linear_model.LogisticRegression(optim.SGD(0.1))), is_high),
     "encoded numbers": (lambda: encoded(linear_model.LinearRegression()), amount),
+    "encoded numbers, scaled target": (
+        lambda: encoded(preprocessing.TargetStandardScaler(linear_model.LinearRegression())),
+        amount,
+    ),
+    "target range": (
+        lambda: preprocessing.TargetMinMaxScaler(linear_model.LinearRegression()),
+        amount,
+    ),
+    "passive-aggressive": (linear_model.PAClassifier, is_high),
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear_models_have_exact_contributions_of_any_players(name: str) -> None:
     make, label = LINEAR[name]
