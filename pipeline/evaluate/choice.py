@@ -15,10 +15,11 @@ from fluxplain.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorE
 from fluxplain.evaluate.linear import LinearEvaluator, is_linear
 from fluxplain.evaluate.mondrian import MondrianEvaluator
 from fluxplain.evaluate.naive_bayes import NaiveBayesEvaluator
+from fluxplain.evaluate.one_vs_rest import OneVsRestEvaluator
 from fluxplain.evaluate.rows import AnswersRows, RowsEvaluator
 from fluxplain.evaluate.scaled import ScaledEvaluator, is_scaler
 from fluxplain.evaluate.softmax import SoftmaxEvaluator
-from fluxplain.evaluate.target import TargetEvaluator, without_target
+from fluxplain.evaluate.wrapped import WrappedEvaluator, without_wrapper
 
 _evaluators: "WeakValueDictionary[tuple[int, str], Evaluator]" = WeakValueDictionary()
 """Evaluators by model id and kind: explainers of one model share its copied trees. An evaluator
@@ -110,19 +111,21 @@ def choose(model: object, kind: str = "auto") -> Choice:
 
 def _faster(model: object) -> Choice | None:
     """Return the way that is faster than one call per input, if there is one for the model."""
-    if (found := without_target(model)) is not None:
+    if (found := without_wrapper(model)) is not None:
         wrapper, inner = found
         choice = _faster(inner)
         return choice and choice._replace(
-            evaluator=TargetEvaluator(model, wrapper, choice.evaluator)
+            evaluator=WrappedEvaluator(model, wrapper, choice.evaluator)
         )
     if (choice := _encoded_linear(model)) is not None:
         return choice
     scalers, final = _split(model)
     choice = next((way.choice(final) for way in _WAYS if way.covers(final)), None)
     if choice is None and (member := _faster_member(final)) is not None:
-        reason = f"member by member: {member.reason}"
-        choice = Choice(EnsembleEvaluator(final, _evaluator_of), member.kind, reason)
+        is_ensemble = EnsembleEvaluator.covers(final)
+        evaluator = EnsembleEvaluator if is_ensemble else OneVsRestEvaluator
+        reason = f"{'member by member' if is_ensemble else 'class by class'}: {member.reason}"
+        choice = Choice(evaluator(final, _evaluator_of), member.kind, reason)
     if choice is None or not scalers:
         return choice
     return choice._replace(evaluator=ScaledEvaluator(model, scalers, choice.evaluator))
@@ -139,6 +142,8 @@ def _encoded_linear(model: Any) -> Choice | None:
 
 
 def _faster_member(model: Any) -> Choice | None:
+    if OneVsRestEvaluator.covers(model):
+        return _faster(model.classifier)
     return _faster(model.model) if EnsembleEvaluator.covers(model) else None
 
 

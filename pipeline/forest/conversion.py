@@ -12,7 +12,7 @@ from river import compose, ensemble, forest, tree
 
 from fluxplain.evaluate.ensemble import EnsembleEvaluator
 from fluxplain.evaluate.generic import final_step
-from fluxplain.evaluate.target import WRAPPERS
+from fluxplain.evaluate.wrapped import WRAPPERS
 from fluxplain.forest.members import with_members
 from fluxplain.forest.names import UnsupportedError
 
@@ -62,7 +62,7 @@ def is_of_arrays(model: Any) -> bool:
 
     last = final_step(model)
     if type(last) in WRAPPERS:
-        return is_of_arrays(last.regressor)  # type: ignore[attr-defined]
+        return is_of_arrays(getattr(last, WRAPPERS[type(last)]))
     return isinstance(last, CompiledModel) or (
         EnsembleEvaluator.covers(last) and is_of_arrays(last.model)  # type: ignore[attr-defined]
     )
@@ -111,16 +111,17 @@ def _as_river(model: Any) -> Any:
 
 
 def _with_parts(model: Any, convert: Callable[[Any], Any]) -> Any:
-    """Return an ensemble with converted members, or what transforms the target of a regressor."""
+    """Return an ensemble with converted members, or a wrapper with a converted model."""
     if EnsembleEvaluator.covers(model):
         return with_members(model, convert)
     if type(model) not in WRAPPERS:
         return model
-    regressor = convert(model.regressor)
-    if regressor is model.regressor:
+    name = WRAPPERS[type(model)]
+    wrapped = convert(getattr(model, name))
+    if wrapped is getattr(model, name):
         return model
     changed = deepcopy(model)
-    changed.regressor = regressor
+    setattr(changed, name, wrapped)
     return changed
 
 

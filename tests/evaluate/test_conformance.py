@@ -15,7 +15,9 @@ from river import (
     compose,
     ensemble,
     forest,
+    imblearn,
     linear_model,
+    multiclass,
     naive_bayes,
     optim,
     preprocessing,
@@ -144,6 +146,11 @@ NUMERIC_CLASSIFIERS: dict[str, Factory] = {
     "perceptron-logistic": lambda: Scaler() | linear_model.Perceptron(),
     "passive-logistic": lambda: Scaler() | linear_model.PAClassifier(),
     "softmax": lambda: begun(Scaler() | linear_model.SoftmaxRegression()),
+    "under-sampled-logistic": lambda: (
+        Scaler()
+        | imblearn.RandomUnderSampler(Logistic(), desired_dist={True: 0.5, False: 0.5}, seed=1)
+    ),
+    "one-vs-rest": lambda: begun(Scaler() | multiclass.OneVsRestClassifier(Logistic())),
     "normalized-forest": lambda: (
         preprocessing.Normalizer(order=1) | forest.ARFClassifier(n_models=3, seed=1)
     ),
@@ -217,6 +224,9 @@ REGRESSORS: dict[str, Factory] = {
     ),
     "target-clipped": lambda: (
         Scaler() | preprocessing.PredClipper(linear_model.LinearRegression(), y_min=-3.0, y_max=4.0)
+    ),
+    "hard-sampled-linear": lambda: imblearn.HardSamplingRegressor(
+        Scaler() | linear_model.LinearRegression(), size=20, p=0.2, seed=1
     ),
     "target-scaled-tree": lambda: preprocessing.TargetStandardScaler(HTR(**Grace)),
     "compiled-target-scaled-forest": lambda: as_arrays(

@@ -1,11 +1,11 @@
-"""Trees of arrays behind what transforms their target."""
+"""Trees of arrays in wrappers, which change their target or select what they learn."""
 
 import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from river import compose, forest, preprocessing, tree
+from river import compose, forest, imblearn, preprocessing, tree
 
 from fluxplain.forest import as_arrays, as_river
 from fluxplain.forest.conversion import is_of_arrays
@@ -23,11 +23,12 @@ WRAPPED: dict[str, Callable[[], Any]] = {
         preprocessing.MinMaxScaler()
         | preprocessing.PredClipper(forest.ARFRegressor(n_models=3, seed=1), y_min=-1.0, y_max=9.0)
     ),
+    "sampled": lambda: imblearn.ChebyshevUnderSampler(TREE.clone(), seed=1),
 }
 
 
 @pytest.mark.parametrize("name", WRAPPED)
-def test_a_regressor_with_another_target_is_of_arrays(name: str) -> None:
+def test_a_wrapped_regressor_is_of_arrays(name: str) -> None:
     stream = with_targets(STREAMS["digits"](300), has_text=False)
     river, ours = WRAPPED[name](), as_arrays(WRAPPED[name]())
     assert is_of_arrays(ours)
