@@ -17,7 +17,7 @@ from fluxplain.config import Caller, Config, ConfigError, load_config
 from fluxplain.errors import NotYetError
 from fluxplain.kafka.client import AccessError, BrokerError, no_topics
 from fluxplain.kafka.embedded import resolve
-from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
+from fluxplain.kafka.exits import EXIT_FAILED, EXIT_NOT_YET, EXIT_REFUSED
 from fluxplain.kafka.ownership.registered import RegisteredError
 from fluxplain.kafka.topics.create import missing_topics
 from fluxplain.results.published import Published, from_files, from_topics
@@ -161,6 +161,11 @@ def say_error(error: object) -> None:
     _print_to_stderr(f"Error: {error}", "red")
 
 
+def of_system(error: OSError) -> str:
+    """Return the message for an error of the operating system."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
+
+
 def _print_to_stderr(text: str, style: str) -> None:
     Console(stderr=True, soft_wrap=True).print(text, style=style, markup=False, highlight=False)
 
@@ -174,6 +179,9 @@ def status_for_supervisor() -> Iterator[None]:
         say_error(error)
         is_refusal = isinstance(error, RegisteredError | AccessError)
         raise typer.Exit(EXIT_REFUSED if is_refusal else EXIT_NOT_YET) from None
+    except OSError as error:  # no user's mistake: there may be room again, or memory, or a file
+        say_error(of_system(error))
+        raise typer.Exit(EXIT_FAILED) from None
 
 
 def progress_bar(*columns: ProgressColumn) -> Progress:

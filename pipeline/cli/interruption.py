@@ -1,11 +1,15 @@
-"""Ends a command on Ctrl-C and SIGTERM: at once while it loads, otherwise after cleaning up."""
+"""Ends a command on Ctrl-C and the like: at once while it loads, otherwise after cleaning up."""
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
+
+INTERRUPTING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command after it has cleaned up. SIGHUP: the terminal was closed."""
 
 
 @contextmanager
@@ -20,7 +24,7 @@ def ended_by_ctrl_c() -> Iterator[None]:
 
 @dataclass(slots=True)
 class Interruption:
-    """The signal that interrupted a command, SIGINT or SIGTERM, if any."""
+    """The signal that interrupted a command, if any."""
 
     by: signal.Signals | None = None
 
@@ -32,7 +36,7 @@ class Interruption:
 
 @contextmanager
 def until_interrupted() -> Iterator[Interruption]:
-    """Run a block until it ends, or until Ctrl-C or SIGTERM raises KeyboardInterrupt in it.
+    """Run a block until it ends, or until one of these signals raises KeyboardInterrupt in it.
 
     Examples
     --------
@@ -55,12 +59,46 @@ def until_interrupted() -> Iterator[Interruption]:
         interruption.by = signal.Signals(number)
         raise KeyboardInterrupt
 
-    # SIGINT too: shells start background processes with SIGINT ignored
-    before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
+    # also an ignored SIGINT, with which shells start background processes; not SIGHUP after nohup
+    handled = [
+        each
+        for each in INTERRUPTING
+        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN
+    ]
+    before = {each: signal.signal(each, interrupt) for each in handled}
     try:
         yield interruption
     except KeyboardInterrupt:
         pass
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def signals_held() -> Iterator[list[int]]:
+    """Run a block that no signal interrupts; collect those that came meanwhile.
+
+    Examples
+    --------
+    >>> with signals_held() as came:
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     print("not interrupted")
+    not interrupted
+    >>> came == [signal.SIGINT]
+    True
+    """
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # signals reach that one only
+        yield came
+        return
+
+    def hold(number: int, _frame: object) -> None:
+        came.append(number)
+
+    before = {each: signal.signal(each, hold) for each in INTERRUPTING}
+    try:
+        yield came
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

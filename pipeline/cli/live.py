@@ -48,11 +48,10 @@ def dashboard(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """
     with ended_by_ctrl_c():
         from fluxplain.monitor.dashboard.server import run  # noqa: PLC0415  loads the web server
-    settings = cli.load(config, "reader")
     end_with_supervisor()
     os.nice(NICENESS)
     with cli.status_for_supervisor():
-        asyncio.run(run(cli.ready(settings), cli.say))
+        asyncio.run(run(cli.ready(cli.load(config, "reader")), cli.say))
 
 
 @cli.app.command(rich_help_panel=cli.LOOK)

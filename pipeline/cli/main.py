@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from fluxplain import __version__
-from fluxplain.cli.common import app, console, say_error
+from fluxplain.cli.common import app, console, of_system, say_error
 from fluxplain.errors import UserError
 
 # each module adds its commands; --help shows them in this order
@@ -23,8 +23,7 @@ def main() -> NoReturn:
         # the reader of our output has ended, as in `fluxplain tail … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
-        say_error(f"{name}{error.strerror}")
+        say_error(of_system(error))
         sys.exit(2)
     except UserError as error:
         say_error(error)

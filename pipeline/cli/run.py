@@ -4,6 +4,7 @@ import asyncio
 import logging.config
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -12,6 +13,7 @@ import typer
 from fluxplain.alerts.message import body, sample
 from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
+from fluxplain.cli.ports import check_ports
 from fluxplain.cli.supervisor import Supervisor, command_of, end_with_supervisor
 from fluxplain.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
 from fluxplain.config.replica import Replica, Role
@@ -58,10 +60,10 @@ def worker(
         from fluxplain.kafka.worker.broker_wait import wait_for_broker  # noqa: PLC0415
 
         stage_class(role)
-    settings = resolve(cli.load(config, role))
-    replica = _replica(settings, role, shard)
     end_with_supervisor()
     with cli.status_for_supervisor():
+        settings = resolve(cli.load(config, role))
+        replica = _replica(settings, role, shard)
         wait_for_broker(settings, replica)
         run(create_agent(cli.ready(settings), replica))
 
@@ -91,6 +93,7 @@ def up(
         if not embedded:
             with cli.status_for_supervisor():
                 cli.ready(settings)
+            check_ports(settings, workers)
             _supervise(config, settings, {}, workers)
         if settings.kafka.bootstrap_servers != EMBEDDED:
             raise ConfigError(
@@ -98,6 +101,7 @@ def up(
                 f"runs a broker here: set it to {EMBEDDED!r}, in {config} or by "
                 f"FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS={EMBEDDED}, so that replay and watch find it"
             )
+        check_ports(settings, workers)
         with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="fluxplain-") as state:
             create_topics(broker.settings_for(settings))
             broker.publish_address()
@@ -150,12 +154,11 @@ def alerts_run(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     this too if `alerts.url` is set. The first start begins with new changes; later starts resume
     where the last one ended.
     """
-    settings = _with_alerts(config)
     from fluxplain.alerts.forward import run  # noqa: PLC0415  the test needs no Kafka
 
     end_with_supervisor()
     with cli.status_for_supervisor():
-        settings = cli.ready(settings)
+        settings = cli.ready(_with_alerts(config))
         logging.config.dictConfig(logging_settings())
         asyncio.run(run(settings))
 
@@ -198,7 +201,7 @@ def _supervise(
         settings.replicas(),
         environment=environment,
         environment_of=lambda name: _own_environment(settings, name),
-        report=cli.say,
+        report=_say_if_possible,
     ) as supervisor:
         supervisor.start(workers)
         if settings.alerts.url is not None:
@@ -206,10 +209,16 @@ def _supervise(
         if settings.dashboard.enabled:
             supervisor.add_service("dashboard", command_of("dashboard", config_path=config))
         pids = ", ".join(f"{name} ({pid})" for name, pid in supervisor.running().items())
-        cli.say(f"Running: {pids}. Ctrl-C stops them.")
+        _say_if_possible(f"Running: {pids}. Ctrl-C stops them.")
         while True:
             supervisor.check()
             time.sleep(0.5)
+
+
+def _say_if_possible(line: str) -> None:
+    """Print a line; workers run on if nobody can read it, as after `up | head`."""
+    with suppress(OSError):
+        cli.say(line)
 
 
 def _own_environment(settings: Config, name: str) -> dict[str, str]:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import IO, Self
 
+from fluxplain.cli.interruption import signals_held
 from fluxplain.config.replica import Replica, Role
 from fluxplain.errors import UserError
 from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
@@ -33,8 +35,9 @@ YOUNG_S = 30.0
 
 _PARENT = "_FLUXPLAIN_SUPERVISOR"
 
-_REFUSED = {2, EXIT_REFUSED}
-"""Exit statuses that forbid a restart: a user's mistake, and a refusal."""
+EXIT_MISTAKE = 2
+"""Exit status for a user's mistake. It forbids a restart only of a process that never ran: later
+the settings may be half edited, or a port taken, while other workers run."""
 
 
 class WorkerRefusedError(UserError):
@@ -99,7 +102,7 @@ class Supervisor:
     def check(self) -> None:
         """Restart processes that died, after a growing pause; call this about once a second.
 
-        Raises WorkerRefusedError if a worker's exit status shows that a restart would fail too.
+        Raises WorkerRefusedError if a worker's exit status says that a person must act first.
         """
         now = time.monotonic()
         for name, child in self._children.items():
@@ -107,7 +110,7 @@ class Supervisor:
             if status is None or child.given_up:
                 continue
             who = name if child.role is None else f"the worker {name}"
-            if status in _REFUSED:
+            if status == EXIT_REFUSED or (status == EXIT_MISTAKE and not child.has_run):
                 problem = f"{who} cannot run (exit status {status}); see its log for the reason"
                 if child.role is not None:
                     raise WorkerRefusedError(problem)
@@ -119,7 +122,17 @@ class Supervisor:
                 ended = describe_status(status)
                 self._report(f"{who} died ({ended}); restarting it in {child.pause_s:.1f} s")
             elif now >= child.restart_at:
+                self._restart(who, child)
+
+    def _restart(self, who: str, child: "_Child") -> None:
+        try:
+            with self._starting():
                 child.restarted(self._spawn(child.command, child.environment))
+        except OSError as error:  # the machine may have no process, file or memory left for now
+            child.died(time.monotonic(), EXIT_NOT_YET)
+            self._report(
+                f"{who} cannot be started ({error.strerror}); trying again in {child.pause_s:.1f} s"
+            )
 
     def running(self, role: Role | None = None) -> dict[str, int]:
         """Return name → process id of the running processes, of one role or of all."""
@@ -138,6 +151,10 @@ class Supervisor:
         self._end(list(self._children))
 
     def _end(self, names: Sequence[str]) -> None:
+        with signals_held():
+            self._end_all(names)
+
+    def _end_all(self, names: Sequence[str]) -> None:
         for name in names:
             self.kill(name, signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -153,7 +170,20 @@ class Supervisor:
     def _start(
         self, name: str, role: Role | None, command: Sequence[str], own: Mapping[str, str]
     ) -> None:
-        self._children[name] = _Child(role, command, own, self._spawn(command, own))
+        with self._starting():
+            self._children[name] = _Child(role, command, own, self._spawn(command, own))
+
+    @staticmethod
+    @contextmanager
+    def _starting() -> Iterator[None]:
+        """Let signals wait until a new process is known: nobody else would stop it."""
+        came: list[int] = []
+        try:
+            with signals_held() as came:
+                yield
+        finally:
+            for number in came[:1]:
+                signal.raise_signal(number)
 
     def _spawn(self, command: Sequence[str], own: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         # in a new session, so that Ctrl-C reaches only the supervisor, which stops them in order
@@ -175,18 +205,23 @@ class Supervisor:
 
 @dataclass(slots=True)
 class _Child:
-    """A child process and its restart time; without a role it is no worker."""
+    """A child process and its restart time; without a role it is no worker.
+
+    ``has_run`` is true once it ended in another way than by a refusal or a wait.
+    """
 
     role: Role | None
     command: Sequence[str]
     environment: Mapping[str, str]
     process: "subprocess.Popen[bytes]"
     given_up: bool = False
+    has_run: bool = False
     pause_s: float = field(default_factory=lambda: FIRST_PAUSE_S)
     restart_at: float | None = None
     started_at: float = field(default_factory=time.monotonic)
 
     def died(self, now: float, status: int) -> None:
+        self.has_run |= status not in {EXIT_MISTAKE, EXIT_NOT_YET}
         longest_s = LONGEST_WAIT_S if status == EXIT_NOT_YET else LONGEST_PAUSE_S
         young = now - self.started_at < YOUNG_S
         self.pause_s = min(self.pause_s * 2, longest_s) if young else FIRST_PAUSE_S

@@ -12,7 +12,9 @@ machine. Its limits:
 It is for trials, demonstrations and tests, not for data that matters.
 """
 
+import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -74,13 +76,17 @@ class EmbeddedBroker:
         if _answers(other.strip()):
             raise ConfigError(f"an embedded broker already runs from this directory, at {other}")
         ADDRESS_FILE.parent.mkdir(parents=True, exist_ok=True)
-        ADDRESS_FILE.write_text(self.bootstrap_servers)
-        self._address_file = ADDRESS_FILE
+        complete = ADDRESS_FILE.with_name(f"{ADDRESS_FILE.name}.{os.getpid()}")
+        complete.write_text(self.bootstrap_servers)
+        complete.replace(ADDRESS_FILE)  # nobody reads a part of it
+        self._address_file = ADDRESS_FILE.absolute()
 
     def close(self) -> None:
         """Stop the broker and drop its data."""
         if self._address_file:
-            self._address_file.unlink(missing_ok=True)
+            with suppress(OSError):  # the folder may be gone
+                if self._address_file.read_text() == self.bootstrap_servers:  # not another's
+                    self._address_file.unlink()
             self._address_file = None
         self._producer = None  # the mock cluster ends with its client
 

@@ -57,7 +57,7 @@ class Alerts:
                 },
                 stderr=log,
             )
-        wait_until(lambda: self._starts() > before, timeout_s=60)
+        wait_until(lambda: self._starts() > before, timeout_s=120)
 
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None

@@ -190,7 +190,7 @@ def test_workers_and_brokers_killed_at_once_come_back_by_themselves(
 def test_a_worker_stops_in_time_without_a_broker(
     own_broker: Cluster, pipeline: KafkaPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "STOP_TIMEOUT_S", 10.0)
+    monkeypatch.setattr(supervisor, "STOP_TIMEOUT_S", 15.0)
     own_broker.kill_broker(1)
     time.sleep(1)
     pipeline.workers.stop()

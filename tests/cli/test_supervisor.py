@@ -1,15 +1,18 @@
 """Several workers a role: started, added, removed, killed, paused, and started again."""
 
+import errno
+import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
 from fluxplain.cli import supervisor
+from fluxplain.cli.interruption import until_interrupted
 from fluxplain.cli.supervisor import ROLES, Supervisor, WorkerRefusedError
 from fluxplain.config.replica import Role
 from tests.kit.waiting import wait_until
@@ -92,7 +95,7 @@ def test_a_worker_or_service_that_was_killed_is_started_again_under_its_name(
 def test_a_paused_worker_is_no_death_and_does_not_keep_the_others_from_stopping(
     workers: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "STOP_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(supervisor, "STOP_TIMEOUT_S", 5.0)
     workers.start()
     wait_until(lambda: len(_started(tmp_path)) == 3)
     process = psutil.Process(workers.running()["model-1"])
@@ -112,6 +115,89 @@ def test_a_worker_that_says_it_would_fail_again_ends_it(monkeypatch: pytest.Monk
         wait_until(lambda: "model-2" not in refusing.running())
         with pytest.raises(WorkerRefusedError, match="model-2 cannot run"):
             refusing.check()
+
+
+def test_a_mistake_at_a_restart_ends_nothing(workers: Supervisor, tmp_path: Path) -> None:
+    once = f"import os, sys; p = {str(tmp_path / 'ran')!r}; again = os.path.exists(p); "
+    once += "open(p, 'w'); sys.exit(2 if again else 70)"
+    workers.add_service("dashboard", [sys.executable, "-c", once])
+
+    def mistaken() -> bool:
+        workers.check()
+        return ("dashboard", 2) in workers.deaths
+
+    wait_until(mistaken)
+    workers.check()
+    assert workers.deaths == [("dashboard", 70), ("dashboard", 2)]
+    assert not workers._children["dashboard"].given_up
+
+
+def test_a_machine_that_can_start_no_process_is_waited_for(
+    workers: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers.start()
+    workers.kill("drift-1")
+    wait_until(lambda: "drift-1" not in workers.running())
+    reports: list[str] = []
+    monkeypatch.setattr(workers, "_report", reports.append)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    def tried() -> bool:
+        workers.check()
+        return len(reports) == 3
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workers, "_spawn", full)
+        wait_until(tried)
+    assert all("cannot be started" in line for line in reports[1:])
+
+    def restarted() -> bool:
+        workers.check()
+        return len(workers.running()) == 3
+
+    wait_until(restarted)
+
+
+def test_a_signal_while_a_worker_starts_leaves_no_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with until_interrupted() as interruption:  # noqa: SIM117  the order is what is tested
+        with Supervisor(Path("any.toml"), environment_of=lambda name: {"NAME": name}) as workers:
+            spawn = workers._spawn
+
+            def interrupted(command: Sequence[str], own: Mapping[str, str]) -> object:
+                process = spawn(command, own)
+                signal.raise_signal(signal.SIGTERM)
+                wait_until(lambda: _started(tmp_path))
+                return process
+
+            monkeypatch.setattr(workers, "_spawn", interrupted)
+            workers.start()
+    assert interruption.by == signal.SIGTERM
+    assert workers.exit_statuses == {"model-1": 0}
+
+
+def test_a_signal_does_not_interrupt_the_stop_after_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing() -> None:
+        with Supervisor(Path("any.toml"), environment_of=lambda name: {"NAME": name}) as workers:
+            workers.start()
+            wait_until(lambda: len(_started(tmp_path)) == 3)
+            kill = workers.kill
+
+            def interrupted(name: str, number: signal.Signals) -> None:
+                signal.raise_signal(signal.SIGINT)
+                kill(name, number)
+
+            monkeypatch.setattr(workers, "kill", interrupted)
+            raise FileNotFoundError
+
+    with until_interrupted() as interruption, pytest.raises(FileNotFoundError):
+        failing()
+    assert interruption.by is None
 
 
 def test_what_may_come_at_any_moment_is_not_waited_for_as_long_as_a_failure() -> None:

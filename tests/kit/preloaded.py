@@ -147,8 +147,9 @@ def main(fd: int) -> None:
         os.close(log)
         os.write(status, STATUS.pack(pid))
         Thread(target=_report_end, args=(pid, status, running), daemon=True).start()
-    for pid in running:
-        os.kill(pid, signal.SIGTERM)
+    for pid in list(running):
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(pid, signal.SIGTERM)
 
 
 def _report_end(pid: int, status: int, running: set[int]) -> None:

@@ -1,0 +1,34 @@
+"""The ports of workers are checked before any of them starts."""
+
+import socket
+
+import pytest
+
+from fluxplain.cli.ports import LARGEST, check_ports
+from fluxplain.config import ConfigError
+from tests.kit.support import make_config
+
+
+def test_free_ports_and_port_0_are_accepted() -> None:
+    check_ports(make_config(), 100)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    check_ports(make_config(health={"port": port}), 1)
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        config = make_config(health={"port": port - 2})
+        with pytest.raises(ConfigError, match=f"none can listen at {port}: "):
+            check_ports(config, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [(LARGEST - 4, f"{LARGEST} is the largest"), (20_001, "dashboard.port is 20006")],
+)
+def test_ports_of_others_or_beyond_the_last_are_refused(first: int, reason: str) -> None:
+    config = make_config(health={"port": first}, dashboard={"port": 20_006})
+    with pytest.raises(ConfigError, match=reason):
+        check_ports(config, 2)
