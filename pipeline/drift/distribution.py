@@ -2,6 +2,7 @@
 
 import math
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
@@ -115,8 +116,9 @@ class ShareWatch:
         self._history.add(seqs[0], rows)
         for each in [*self._open]:
             category, follow_up = each
-            if follow_up.add_all(seqs, [row.get(category, 0.0) for row in rows]):
-                yield self._outcome(each, seqs[-1]), self
+            end = bisect_left(seqs, follow_up.last_seq, hi=len(seqs) - 1) + 1
+            if follow_up.add_all(seqs[:end], [row.get(category, 0.0) for row in rows[:end]]):
+                yield self._outcome(each, seqs[end - 1]), self
         glr = self._alarmed(rows)
         if glr is not None:
             yield from self._shifted(glr, seqs[-1])

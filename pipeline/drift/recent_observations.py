@@ -74,7 +74,7 @@ class Recent:
         self._emit_every = emit_every
         # as much again is left for those that are ahead
         self._length = max(min(length, self._most // 4), 1)
-        self._forgotten = 0
+        self._looked_at = 0
         self._series: dict[tuple[str, Watched], _Series] = {}
         self._codes: dict[tuple[str, Watched], dict[Value, int]] = {}
         self._outliers: dict[tuple[str, Watched], Outliers] = {}
@@ -127,20 +127,26 @@ class Recent:
     def forget(self, reached: int) -> None:
         """Drop the observations that no change from seq ``reached`` on is compared with.
 
-        Twice as many are kept, since a method may be behind the others.
+        Of each method those are kept that its slowest feature may still need: one method may tell
+        of many observations at once, and so much later than others. Twice as many are kept, since
+        a feature may be behind.
         """
-        before = reached - self._length - max(self._length, 2 * self._emit_every)
-        if before < self._forgotten + TOGETHER:
+        if reached < self._looked_at + TOGETHER:
             return
-        self._forgotten = before
-        for outliers in self._outliers.values():
-            outliers.forget(before)
-        for series in self._series.values():
-            series.forget(before)
+        self._looked_at = reached
+        told: dict[Watched, int] = {}
+        for (_, method), series in self._series.items():
+            told[method] = min(told.get(method, reached), series.newest)
+        kept = self._length + max(self._length, 2 * self._emit_every)
+        before = {method: seq - kept for method, seq in told.items()}
+        for (_, method), outliers in self._outliers.items():
+            outliers.forget(before[method])
+        for (_, method), series in self._series.items():
+            series.forget(before[method])
         for key, contrasts in self._contrasts.items():
-            self._contrasts[key] = [each for each in contrasts if each.seq >= before]
-        for ids in self._ids.values():
-            for seq in [seq for seq in ids if seq < before]:
+            self._contrasts[key] = [each for each in contrasts if each.seq >= before[key[1]]]
+        for method, ids in self._ids.items():
+            for seq in [seq for seq in ids if seq < before[method]]:
                 del ids[seq]
 
     def begin(self, seq: int) -> int:

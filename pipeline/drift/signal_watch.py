@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.follow_up import MOST_OPEN, FollowUp, Outcome, Shift
@@ -96,7 +96,7 @@ class SignalWatch:
 
     def _end(self, seqs: Sequence[int], begin: int, last: int) -> int:
         """Return up to where numbers can be taken together: nothing can be found in between."""
-        if not isinstance(self._detector, GLR):
+        if not _takes_runs(self._detector):
             return begin + 1
         end = min(begin + self._detector.room, max(last, begin + 1))
         for each in self._open:
@@ -106,7 +106,7 @@ class SignalWatch:
     def _tested(self, numbers: Sequence[float]) -> Shift | None:
         """Pass numbers to the detector; return the shift if it alarms."""
         detector, width, total = self._detector, 0, 0.0
-        if isinstance(detector, GLR):
+        if _takes_runs(detector):
             detector.update_run(numbers)
         else:
             [number] = numbers
@@ -168,6 +168,11 @@ class SignalWatch:
         # where the level most likely changed back
         back = self._windows.split_by_mean(rises=not follow_up.shift.rises)[1]
         return follow_up.outcome(seq, back.seq)
+
+
+def _takes_runs(detector: object) -> TypeGuard[GLR]:
+    """Return whether a detector takes several numbers at once; a user's subclass may not."""
+    return isinstance(detector, GLR) and type(detector).update is GLR.update
 
 
 def compared(windows: Windows, glr: GLR) -> Shift:

@@ -83,6 +83,40 @@ def test_what_is_forgotten_does_not_depend_on_the_order(follow_up: int) -> None:
     assert all(each == found[0] for each in found)
 
 
+def sparse(name: str, step: int, numbers: list[float]) -> list[Explanation]:
+    """Return explanations of each step-th observation, one for every hundred of them."""
+    return [
+        replace(
+            each,
+            seq=each.seq * step,
+            previous_seq=None if each.previous_seq is None else each.previous_seq * step,
+            seqs=[seq * step for seq in each.seqs],
+            ids=None,
+        )
+        for each in of_feature(name, numbers, [*map(float, range(len(numbers)))], 100)
+    ]
+
+
+def test_a_method_far_ahead_makes_another_one_forget_nothing() -> None:
+    rng, queues = random.Random(3), []
+    for name in "ab":
+        rare = sparse(
+            name, 100, [rng.gauss(2.0 * (name == "a" and t >= 570), 0.3) for t in range(700)]
+        )
+        many = sparse(name, 1, [1.0] * 70_000)
+        often = [replace(e, method="ipdp", trends=[0.0] * len(e.seqs)) for e in many]
+        queues.append(sorted([*rare, *often], key=lambda e: e.seq))
+    settings = {"emit_every": 100, "methods": ["ipfi", "ipdp"]}
+    first, second = queues
+    together = sorted([*first, *second], key=lambda e: e.seq)
+    found = [
+        behind(published(dict.fromkeys("ab", "numeric"), records, explain=settings))
+        for records in ([*first, *second], together)
+    ]
+    assert found[0] == found[1]
+    assert [len(evidence) for _, evidence, *_ in found[0]] == [3, 3]
+
+
 def test_observations_that_an_explainer_tells_again_count_once() -> None:
     known = explanations(increments(400), 10)
     again = [

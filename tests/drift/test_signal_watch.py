@@ -18,6 +18,7 @@ from fluxplain.drift.detectors import (
     parameters,
 )
 from fluxplain.drift.follow_up import Shift
+from fluxplain.drift.glr import GLR
 from fluxplain.drift.noticed import noticed
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
@@ -219,6 +220,22 @@ def test_a_class_of_ones_own_reports_changes() -> None:
     settings.check(has_errors=False)
     numbers = [0.0] * 100 + [9.0] + [8.0] * 100 + [0.0]
     assert [t for t, _ in shifts(SignalWatch(settings, ""), numbers)] == [100, 201]
+
+
+class Sizes(GLR):
+    """Watches the sizes of numbers."""
+
+    def update(self, x: float) -> None:
+        super().update(abs(x))
+
+
+def test_a_class_that_derives_from_ours_gets_each_number() -> None:
+    rng = random.Random(1)
+    numbers = [rng.choice((-1.0, 1.0)) * rng.gauss(3.0 + 2.0 * (t >= 300), 0.5) for t in range(600)]
+    own = SignalWatch(DetectorSettings("increment", f"{__name__}:Sizes", {}), "")
+    ours = SignalWatch(DetectorSettings("increment", "glr", {}), "")
+    found = [t for t, _ in shifts(own, numbers)]
+    assert found == [t for t, _ in shifts(ours, [*map(abs, numbers)])] != []
 
 
 def test_river_s_fhddm_does_not_see_errors_rise() -> None:
