@@ -65,7 +65,9 @@ class Supervisor:
     ) -> None:
         self._config_path = config_path
         self._replicas = replicas
-        self._environment = {**os.environ, **(environment or {}), _PARENT: str(os.getpid())}
+        own = {_PARENT: str(os.getpid())}
+        # sets of texts have the same order in all workers: some models go through such
+        self._environment = {"PYTHONHASHSEED": "0", **os.environ, **(environment or {}), **own}
         self._environment_of = environment_of
         self._stderr = stderr
         self._report = report

@@ -148,6 +148,14 @@ class Encoding:
         """Return whether the numbers of a feature are codes."""
         return feature in self._codes
 
+    def renew(self) -> None:
+        """Assign the codes of features with very many anew; call this between two observations.
+
+        No row and no code from before is valid then.
+        """
+        for feature in [f for f, codes in self._codes.items() if len(codes) > MOST_CATEGORIES]:
+            self._categorize(feature)
+
     def observe(self, x: Observation) -> Observed:
         """Return an observation with its encoded row."""
         features = tuple(x)
@@ -156,10 +164,7 @@ class Encoding:
             self.learn(x)
             self._layouts = self._layouts if len(self._layouts) < MOST_LAYOUTS else set()
             self._layouts.add(layout)
-        if self._codes:
-            for feature in [f for f, codes in self._codes.items() if len(codes) > MOST_CATEGORIES]:
-                self._categorize(feature)
-            codes = self._codes
+        if codes := self._codes:
             numbers = np.array(
                 [self.number(f, v) if f in codes else v for f, v in x.items()], float
             )

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluxplain.evaluate import Table
+from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import curve_kernels
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid, shown_effect, shown_labels
 from fluxplain.explain.curve_estimates import Contribution, contributions
 from fluxplain.explain.dependence import DEFAULT_REACH
-from fluxplain.explain.method import Answers, Axis, as_grid
+from fluxplain.explain.method import Answers, Axis, as_grid, labels_of
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import Estimated, Estimates
 from fluxplain.explain.surface import Surface
@@ -46,16 +47,31 @@ class Smoothed(NamedTuple):
     effect_errors: Any
 
 
-def ice_importances(kinds: Mapping[str, tuple[bool, ...]], answers: Answers) -> dict[str, float]:
+def ice_importances(
+    kinds: Mapping[str, tuple[bool, ...]],
+    answers: Answers,
+    known: Mapping[str, Labels],
+    own: Labels,
+) -> dict[str, float]:
     """Return the importance of each ICE curve, and surface, of one observation.
 
-    ``kinds`` as of :class:`Effects`. It is not finite if the outputs are not, or too large.
+    ``kinds`` as of :class:`Effects`; ``known`` and ``own`` as of
+    :func:`~fluxplain.explain.method.labels_of`. It is not finite if the outputs are not, or too
+    large.
     """
-    shown = np.array([answers.labels.index(each) for each in shown_labels(answers.labels)], np.intp)
-    return {
-        name: curve_kernels.ice_importance(block, shown, kinds[name] == (True,))
-        for name, block in zip(answers.names, answers.blocks, strict=True)
-    }
+    found: dict[str, float] = {}
+    for place, (name, block) in enumerate(zip(answers.names, answers.blocks, strict=True)):
+        labels = answers.labels
+        if labels != (None,) and labels != known[name]:
+            labels = labels_of(known[name], own, [(answers, place)])
+        shown = shown_labels(labels)
+        if labels is answers.labels:
+            columns = np.array([labels.index(each) for each in shown], np.intp)
+        else:
+            block = aligned(Table(answers.labels, np.asarray(block)), tuple(shown))  # noqa: PLW2901
+            columns = np.arange(len(shown))
+        found[name] = curve_kernels.ice_importance(block, columns, kinds[name] == (True,))
+    return found
 
 
 class Effects(Estimates):

@@ -111,6 +111,7 @@ def explain_together(
     for explainer in explainers:
         if explainer.evaluator is not evaluator:
             raise ValueError("the explainers have different models or evaluators")
+    encoding.renew()
     for explainer in explainers:
         explainer.method.prepare(encoding)
     observed = encoding.observe(x)

@@ -1,5 +1,6 @@
 """Base of iPFI and iSAGE: one smoothed number per feature."""
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,15 @@ class ImportanceExplainer(Importances, Explainer):
         _, labels, blocks, _ = self.method.answer(question, prediction, table)
         blocks = np.asarray(blocks)
         own = aligned(prediction, labels)
-        self._increments[0] = self.method.increments(self.loss, [y], labels, own, blocks)
+        increments = self.method.increments(self.loss, [y], labels, own, blocks)
+        if not isfinite(increments.sum()):
+            for name, increment in self._by_name(increments).items():
+                if not isfinite(increment):
+                    raise ValueError(
+                        f"the increment of {name!r} is not finite: the model's outputs are too "
+                        f"large, or too far from the label {y!r}"
+                    )
+        self._increments[0] = increments
         self._means.update(self._increments)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observed, Table
 from fluxplain.evaluate.encoding import Floats, Inputs
-from fluxplain.evaluate.table import Labels
+from fluxplain.evaluate.table import MIXED, Labels, in_order
 from fluxplain.explain import kernels
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.losses import Loss, Target
@@ -49,6 +49,44 @@ class Answers(NamedTuple):
     labels: Labels
     blocks: Floats | Sequence[Floats]
     points: Sequence[Axis | tuple[Axis, Axis]] | Floats | None = None
+
+
+def labels_of(known: Labels, own: Labels, found: Collection[tuple[Answers, int]]) -> Labels:
+    """Return the known labels of a player's outputs, followed by new ones.
+
+    A model may leave a class out. Its outputs have it nevertheless if it is in those on other
+    inputs, and on which ones the model was asked depends on the shard. So a class counts only where
+    its probability is above 0.
+
+    Parameters
+    ----------
+    known
+        The labels so far; empty for numbers.
+    own
+        Those of the output on the observation itself.
+    found
+        Answers about the player, each with its place there.
+
+    Raises
+    ------
+    ValueError
+        If some outputs are numbers and some probabilities.
+    """
+    given = {label: None for each, _ in found for label in each.labels}
+    if None in {*own, *given} and {*own, *given} != {None}:
+        raise ValueError(MIXED)
+    more = [
+        label
+        for label in given
+        if label not in own
+        and any(
+            np.any(np.asarray(each.blocks[place])[:, each.labels.index(label)])
+            for each, place in found
+            if label in each.labels
+        )
+    ]
+    labels = (*own, *in_order(more))
+    return labels if labels == (None,) else tuple(dict.fromkeys((*known, *labels)))
 
 
 class Given(NamedTuple):

@@ -213,6 +213,7 @@ class IncrementalReasons(Importances):
         return None if found is None else self._reasons(found, label)
 
     def _found(self, x: Observation) -> tuple[Contributions | None, Observed]:
+        self.encoding.renew()
         self.background.prepare(self.encoding)
         observed = self.encoding.observe(x)
         check_observation(observed, self.players.features)

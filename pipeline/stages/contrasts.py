@@ -34,7 +34,7 @@ EVERY = 10
 
 ByFeature = Mapping[str, Mapping[Method, Contrast]]
 
-Moves = Mapping[tuple[str, Method], float]
+Moves = dict[tuple[str, Method], float]
 """How far each feature moves the output, by method."""
 
 
@@ -56,7 +56,8 @@ class Contrasts:
     told from either of them.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, classes: Mapping[str, Labels]) -> None:
+        self._classes = classes
         self._learns = config.model.learn
         self._kinds = config.are_categorical
         self._n = 0
@@ -134,17 +135,18 @@ class Contrasts:
 
     def _moves(self, methods: MethodSet, questions: Questions, outputs: Outputs) -> Moves:
         answers, _ = methods.answers(questions, outputs)
-        return {
-            (name, method): moves
-            for method, each in answers.items()
-            for name, moves in self._of(methods, method, each, outputs.prediction).items()
-        }
+        found: Moves = {}
+        for method, each in answers.items():
+            if METHODS[method].is_curve:
+                own = ice_importances(self._kinds, each, self._classes, outputs.prediction.labels)
+            else:
+                own = self._moved(methods, method, each, outputs.prediction)
+            found.update({(name, method): moves for name, moves in own.items()})
+        return found
 
-    def _of(
+    def _moved(
         self, methods: MethodSet, method: Method, answers: Answers, prediction: Table
     ) -> dict[str, float]:
-        if METHODS[method].is_curve:
-            return ice_importances(self._kinds, answers)
         labels: Labels = tuple(dict.fromkeys((*prediction.labels, *answers.labels)))
         moves = cast(ImportanceMethod, methods.methods[method]).moves
         found = moves(labels, aligned(prediction, labels), _aligned(answers, labels))

@@ -8,8 +8,8 @@ from itertools import chain
 import numpy as np
 
 from fluxplain.config import Config
-from fluxplain.evaluate.table import MIXED, Labels
-from fluxplain.explain.method import Answers
+from fluxplain.evaluate.table import Labels
+from fluxplain.explain.method import Answers, labels_of
 from fluxplain.schemas import DeadLetter, Record
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.record import MAX_RECORD_BYTES
@@ -97,6 +97,11 @@ class Evaluations:
         self._previous.update(dict.fromkeys(classes, sample.seq))
         return [*records, evaluated]
 
+    @property
+    def classes(self) -> Mapping[str, Labels]:
+        """The classes of each feature's outputs so far; empty for numbers."""
+        return self._classes
+
     def _is_explained(self, sample: Sample) -> bool:
         if sample.unlabelled is not None:
             return self._any_needs_label
@@ -171,15 +176,11 @@ def _places(answers: Mapping[Method, Answers]) -> dict[str, list[Place]]:
 
 
 def _labels(name: str, known: Labels, own: Labels, found: Collection[Place]) -> Labels:
-    """Return the known labels of a feature's outputs, followed by new ones.
+    """Return the labels of a feature's outputs; see :func:`~fluxplain.explain.method.labels_of`.
 
-    Raises ``ValueError`` if the outputs are of different kinds, or too large for a message.
+    Raises ``ValueError`` also if the outputs are too large for a message.
     """
-    labels = tuple(dict.fromkeys([*own, *(label for each, _ in found for label in each.labels)]))
-    if None in labels and labels != (None,):
-        raise ValueError(MIXED)
-    if labels != (None,):
-        labels = tuple(dict.fromkeys((*known, *labels)))
+    labels = labels_of(known, own, found)
     outputs = sum(len(each.blocks[place]) for each, place in found)
     axes = [each.points[place] for each, place in found if each.points is not None]
     points = [*chain.from_iterable(map(as_list, axes))]

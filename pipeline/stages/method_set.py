@@ -63,6 +63,7 @@ class MethodSet:
 
     def observe(self, x: dict[str, Value]) -> Observed:
         """Return an observation with its encoded row."""
+        self.encoding.renew()
         for method in self.methods.values():
             method.prepare(self.encoding)
         return self.encoding.observe(x)

@@ -87,7 +87,8 @@ class ModelStage:
         gives = config.reasons.enabled and self._is_first
         self._reasons = StreamReasons(config, stream) if gives else None
         self._learns = config.model.learn
-        self._contrasts = Contrasts(config) if config.drift.causes else None
+        classes = self._evaluations.classes
+        self._contrasts = Contrasts(config, classes) if config.drift.causes else None
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
             self._start_from(learned, config.explain.every)

@@ -110,4 +110,5 @@ def test_the_importance_of_one_observation_is_its_increment(
     ]
     answers = Answers([*KINDS], labels, blocks, [*axes.values()])
     increments = {name: each for name, (each, _) in Effects(KINDS, 0.1).take(answers).items()}
-    assert ice_importances(KINDS, answers) == increments
+    for known in ((), labels) if labels == (None,) else (labels, labels[:1]):
+        assert ice_importances(KINDS, answers, dict.fromkeys(KINDS, known), labels) == increments

@@ -105,3 +105,19 @@ def test_a_missing_label_is_refused_and_changes_nothing() -> None:
             assert (pfi.values, sage.values) == before
         explain_together([pfi, sage], x, 1.0)
     assert all(map(math.isfinite, [*pfi.values.values(), *sage.values.values()]))
+
+
+@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+def test_an_output_that_is_too_large_is_refused_and_moves_no_value(kind: Any) -> None:
+    outputs = iter([1.0] * 200)
+
+    def answer(x: Mapping[str, Any]) -> float:
+        return 1e200 if x["a"] == 7.0 else next(outputs) * x["a"]
+
+    explainer = kind(Scripted(answer), ["a"], loss="squared_error", seed=1, reservoir_size=5)
+    for t in range(10):
+        explainer.explain_one({"a": t / 10}, 0.0)
+    before = explainer.values
+    with pytest.raises(ValueError, match=r"the increment of 'a' is not finite: .* the label 0\.0"):
+        explainer.explain_one({"a": 7.0}, 0.0)
+    assert explainer.values == before

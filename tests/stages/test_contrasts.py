@@ -1,7 +1,14 @@
 """The model is compared with an older one, and the cause of a change is named."""
 
+import pickle
+import random
+from typing import Any
+
+import orjson
 import pytest
 
+from fluxplain.evaluate import encoding
+from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Change, Explanation
 from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import Method
@@ -82,3 +89,49 @@ def test_a_model_that_cannot_be_copied_is_explained_without_contrasts() -> None:
     explanations = kit.of_kind(records, Explanation)
     assert explanations[-1].seq > 2 * SOON
     assert not any(each.contrasts for each in explanations)
+
+
+class Names:
+    """A model whose output depends on a number and on the characters of a text."""
+
+    def __init__(self) -> None:
+        self.weight = 0.0
+
+    def predict_one(self, x: dict[str, Any]) -> float:
+        return float(self.weight * x["a"] + sum(map(ord, x["name"])))
+
+    def learn_one(self, _x: dict[str, Any], _y: float) -> None:
+        self.weight += 0.01
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_restart_changes_no_contrast_of_a_feature_with_many_categories(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(encoding, "MOST_CATEGORIES", SOON)
+    config = kit.linear_config(
+        model=Names,
+        features={"a": "numeric", "name": "categorical"},
+        explain={"methods": ["ipfi"], "ipfi": {"reservoir_size": 20}},
+    )
+    rng = random.Random(3)
+    values = [
+        orjson.dumps({"x": {"a": rng.gauss(0.0, 1.0), "name": f"m{t}"}, "y": rng.random()})
+        for t in range(400)
+    ]
+
+    def records(restart_at: int) -> list[bytes]:
+        pipeline, found = LocalPipeline(config), []
+        for t, value in enumerate(values):
+            if t == restart_at:
+                pipeline = pickle.loads(pickle.dumps(pipeline))
+            found += pipeline.step(t, value)
+        explanations = kit.of_kind(found, Explanation)
+        # of each comparison there are two contrasts, one for each feature
+        compared = [c.seq for e in explanations for c in e.contrasts or ()]
+        assert sorted(compared) == [seq for seq in sorted({*compared}) for _ in range(2)]
+        assert {*compared} == {*range(min(compared), max(compared) + 1, EVERY)}
+        return [each.encode() for each in found]
+
+    expected = records(0)
+    assert records(253) == expected

@@ -9,7 +9,7 @@ import pytest
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.schemas import DeadLetter, Evaluation, Prediction, Record
-from fluxplain.stages import Message, ModelStage
+from fluxplain.stages import Message, ModelStage, contrasts
 from tests.kit import support as kit
 
 LINEAR = kit.linear_records(60)
@@ -41,6 +41,21 @@ class Silent:
         return {0: p, 1: 1 - p} if self._learned > 60 else {}
 
     def learn_one(self, _x: Mapping[str, Any], _y: int) -> None:
+        self._learned += 1
+
+
+class Sparse:
+    """Leaves out classes with small probabilities."""
+
+    _learned = 0
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[str, float]:
+        a, b = abs(float(x["a"])), abs(float(x["b"])) + self._learned / 100
+        shares = {"low": a, "mid": b, "high": (a + b) / 3}
+        total = sum(shares.values())
+        return {label: share / total for label, share in shares.items() if share > 0.3 * total}
+
+    def learn_one(self, _x: Mapping[str, Any], _y: str) -> None:
         self._learned += 1
 
 
@@ -128,9 +143,19 @@ def no_class() -> tuple[Config, list[Message]]:
     )
 
 
+def classes_left_out() -> tuple[Config, list[Message]]:
+    """A model whose classes depend on the input."""
+    config = kit.linear_config(
+        model=Sparse, label={"type": "string"}, explain={"loss": "cross_entropy"}
+    )
+    records = [{**each, "y": ["low", "mid", "high"][i % 3]} for i, each in enumerate(LINEAR * 4)]
+    return config, kit.messages_of(records)
+
+
 CASES: dict[str, Callable[[], tuple[Config, list[Message]]]] = {
     "no class at first": no_class,
     "a class that comes late": late_class,
+    "classes that are left out": classes_left_out,
     "groups": groups,
     "groups of a forest": groups_of_a_forest,
     "pairs and a group": pairs,
@@ -154,7 +179,10 @@ def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[
     "case",
     [pytest.param(n, marks=[pytest.mark.slow] if "forest" in n else []) for n in CASES],
 )
-def test_shards_publish_what_a_single_one_does(case: str, shards: int) -> None:
+def test_shards_publish_what_a_single_one_does(
+    case: str, shards: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contrasts, "AGE", 20)  # so that there are some
     config, messages = CASES[case]()
     whole = kit.run(ModelStage(config, kit.STREAM), messages)
     published = of_shards(config, messages, shards)
