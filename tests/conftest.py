@@ -68,5 +68,5 @@ def _leave_cases_out(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def preloaded() -> Iterator[Preloaded]:
     """What workers are forked from."""
-    with Preloaded({**os.environ, "PYTHONPATH": bare_path()}) as process:
+    with Preloaded({"PYTHONHASHSEED": "0", **os.environ, "PYTHONPATH": bare_path()}) as process:
         yield process
