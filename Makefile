@@ -30,8 +30,8 @@ test: $(STAMP)  ## run the quick suite, with ten whole pipelines; three to six m
 	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
 
 test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; 30 to 40 minutes
-	$(MAKE) --jobs 2 --output-sync docs test-dist check-deploy
-	$(MAKE) test-slow SLOW="slow and not both"
+	# those of packages mostly wait for downloads
+	$(MAKE) --jobs 2 --output-sync SLOW="slow and not both" test-slow docs test-dist check-deploy
 	$(MAKE) test-browser
 	$(MAKE) test-kafka
 

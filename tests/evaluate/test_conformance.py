@@ -32,7 +32,7 @@ from fluxplain.forest import as_arrays
 from tests.kit.outputs import assert_as_asked, assert_same, question
 from tests.kit.support import Row, outputs_of
 
-RECORDS = 800
+RECORDS = 600
 
 HT, HTR = tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor
 HAT, HATR = tree.HoeffdingAdaptiveTreeClassifier, tree.HoeffdingAdaptiveTreeRegressor
