@@ -59,18 +59,16 @@ def ice_importances(
     :func:`~fluxplain.explain.method.labels_of`. It is not finite if the outputs are not, or too
     large.
     """
+    given = answers.labels
+    usual = np.array([given.index(each) for each in shown_labels(given)], np.intp)
     found: dict[str, float] = {}
     for place, (name, block) in enumerate(zip(answers.names, answers.blocks, strict=True)):
-        labels = answers.labels
-        if labels != (None,) and labels != known[name]:
-            labels = labels_of(known[name], own, [(answers, place)])
-        shown = shown_labels(labels)
-        if labels is answers.labels:
-            columns = np.array([labels.index(each) for each in shown], np.intp)
-        else:
-            block = aligned(Table(answers.labels, np.asarray(block)), tuple(shown))  # noqa: PLW2901
+        outputs, columns = block, usual
+        if given not in {(None,), known[name]}:
+            shown = tuple(shown_labels(labels_of(known[name], own, [(answers, place)])))
+            outputs = aligned(Table(given, np.asarray(block)), shown)
             columns = np.arange(len(shown))
-        found[name] = curve_kernels.ice_importance(block, columns, kinds[name] == (True,))
+        found[name] = curve_kernels.ice_importance(outputs, columns, kinds[name] == (True,))
     return found
 
 
