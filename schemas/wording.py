@@ -1,7 +1,7 @@
 """Wording of numbers, changes and names for terminals, figures and messages."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES
@@ -170,6 +170,17 @@ def signal_name(change: Change) -> str:
 def plural(n: int, thing: str) -> str:
     """Return a count with its noun."""
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def listed(things: Sequence[str]) -> str:
+    """Return things in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(things[:-1]), things[-1]] if len(things) > 1 else things)
 
 
 def printable(text: str) -> str:

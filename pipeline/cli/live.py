@@ -23,7 +23,8 @@ from fluxplain.kafka.topics.progress import LagMonitor
 from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
 from fluxplain.monitor.terminal.watch import WatchView
-from fluxplain.results.live_feed import Feed
+from fluxplain.results.headline import Limits
+from fluxplain.results.live_feed import Feed, role_statuses
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas
 from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter
@@ -84,7 +85,7 @@ def watch(
     _check_shown(settings, stream, {"method": method, "feature": feature, "alpha": alpha})
     settings = resolve(settings)
     alphas = Alphas.configured(settings) if alpha is None else Alphas.only(alpha)
-    store = Store()
+    store, limits = Store(), Limits.configured(settings)
     with (
         until_interrupted(),
         TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
@@ -96,13 +97,15 @@ def watch(
             now = time.monotonic()
             for message in messages:
                 _add(store, stream, reader.name(message), message, now)
+            store.status.roles = role_statuses(settings, lag.latest)
+            store.status.trouble = reader.trouble or lag.trouble
             view = WatchView(
                 store,
                 stream=stream,
                 method=method,
                 feature=feature,
                 alphas=alphas.of(stream or store.current),
-                lags=lag.latest,
+                limits=limits,
                 now=now,
             )
             live.update(view, refresh=True)
@@ -177,4 +180,5 @@ def _add(store: Store, stream: str | None, name: str, message: Message, now: flo
         record = OUTPUTS[name].decode(message.value())
         # records of other streams would take much memory
         if stream in {None, getattr(record, "stream", None)} or isinstance(record, DeadLetter):
-            store.add(record, message.partition() or 0, now)
+            at = max(message.timestamp()[1], 0)
+            store.add(record, message.partition() or 0, now, at=at)

@@ -11,6 +11,9 @@ from fluxplain.config.secrets import Secret, Secrets
 KEY_LENGTH = 32
 """Shortest key that signs checkpoints, in characters."""
 
+MOST_LONGER = 12.0
+"""How many times ``interval_s`` may lie between two checkpoints: 60 s by default."""
+
 
 class CheckpointSettings(Secrets):
     """Where and how often workers save their state."""

@@ -2,13 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import Message
 
 from fluxplain.config import Config
-from fluxplain.kafka.topics.progress import LagMonitor
+from fluxplain.kafka.topics.progress import Backlog, LagMonitor
 from fluxplain.kafka.topics.topic_reader import TopicReader
+from fluxplain.results.pipeline_status import RoleStatus
 from fluxplain.results.published import decoded
 from fluxplain.results.store import UNREADABLE, Store
 from fluxplain.schemas import OUTPUTS
@@ -49,9 +50,6 @@ class Feed:
 
     def _read(self) -> None:
         config, status = self._config, self._store.status
-        topics = {
-            str(replica): ", ".join(config.inputs(replica.role)) for replica in config.replicas()
-        }
         with (
             LagMonitor(config) as lag,
             TopicReader(config, list(OUTPUTS), from_beginning=True, newest=NEWEST) as reader,
@@ -62,10 +60,7 @@ class Feed:
                 status.is_loaded = not reader.backlog
                 self._take(reader, reader.poll(0.2, limit=BATCH))
                 status.trouble = reader.trouble or lag.trouble
-                status.roles = [
-                    {"part": replica, "topic": topics[replica], "lag": waiting}
-                    for replica, waiting in (lag.latest or {}).items()
-                ]
+                status.roles = role_statuses(config, lag.latest)
 
     def _take(self, reader: TopicReader, messages: list[Message]) -> None:
         records = [
@@ -80,3 +75,19 @@ class Feed:
                     self._store.left_out[UNREADABLE] += 1
                 else:
                     self._store.add(record, partition, now, at=at)
+
+
+def role_statuses(config: Config, latest: Mapping[str, Backlog] | None) -> list[RoleStatus]:
+    """Return the status of each role; none if the broker has not answered."""
+    known = latest or {}
+    return [
+        RoleStatus(
+            part=str(replica),
+            topic=", ".join(config.inputs(replica.role)),
+            lag=known[str(replica)].lag,
+            moved_at=known[str(replica)].moved_at,
+            reads_source=config.source in config.inputs(replica.role),
+        )
+        for replica in config.replicas()
+        if str(replica) in known
+    ]

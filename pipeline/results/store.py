@@ -8,11 +8,12 @@ written into the topics. It counts the records that it leaves out.
 
 import threading
 from collections import Counter, OrderedDict, deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from fluxplain.results.duplicates import Duplicates
 from fluxplain.results.pdp_history import PdpHistory, compact, curve_of, drawable_ice
+from fluxplain.results.pipeline_status import PipelineStatus
 from fluxplain.results.recent_reasons import RecentReasons
 from fluxplain.results.series import MAX_POINTS, Budget, Series
 from fluxplain.results.stream_results import StreamResults
@@ -65,17 +66,6 @@ NO_ROOM = "left out: there is no room for so many streams, features or smoothing
 UNFIT = "left out: their names are too long, or their numbers too large"
 UNREADABLE = "left out: they are no valid records"
 NO_CURVE = "shown without some of their curves, which are too large or invalid"
-
-
-@dataclass(slots=True)
-class PipelineStatus:
-    """The pipeline's status, as the broker reports it."""
-
-    read: int = 0
-    to_read: int = 0
-    is_loaded: bool = False
-    roles: list[dict[str, Any]] = field(default_factory=list)
-    trouble: str | None = None
 
 
 class Store:
@@ -158,6 +148,7 @@ class Store:
         at: int,
     ) -> bool:
         stream.last_result = self.version
+        stream.last_at = max(stream.last_at, at)
         # switching streams with every record would make the display unreadable
         current = None if self.current is None else self.streams[self.current]
         if current is None or self.version - current.last_result > PATIENCE:

@@ -57,8 +57,8 @@ class StreamResults:
 
     ``series`` is (method, alpha) → feature → importance over time; ``curves`` is (feature, alpha) →
     curves. ``changes`` holds the latest changes by seq, without curves, each with the store's
-    version at which it was added. ``changed_at`` is the timestamp of the latest, in milliseconds
-    since 1970.
+    version at which it was added. ``changed_at`` is the timestamp of the latest, ``last_at``
+    that of the newest result, both in milliseconds since 1970; 0 if unknown.
     """
 
     series: dict[tuple[Method, float], dict[str, Series]] = field(default_factory=dict)
@@ -75,6 +75,7 @@ class StreamResults:
     newest_prediction: int = -1
     newest_seq: int = -1
     last_result: int = 0
+    last_at: int = 0
 
     def trim(self, most: int) -> None:
         """Keep at most so many changes."""

@@ -80,11 +80,13 @@ def test_lag_is_what_a_role_has_not_committed(config: Config) -> None:
     store = Store()
     with running(config, store):
         wait_until(lambda: bool(store.status.roles))
-    assert store.status.roles == [
-        {"part": "model", "topic": "features", "lag": 0},
-        {"part": "explainer", "topic": "evaluations", "lag": 0},
-        {"part": "drift", "topic": "explanations", "lag": 20},
+    roles = store.status.roles
+    assert [(role.part, role.topic, role.lag, role.reads_source) for role in roles] == [
+        ("model", "features", 0, True),
+        ("explainer", "evaluations", 0, False),
+        ("drift", "explanations", 20, False),
     ]
+    assert [role.stalled_s() > 0.0 for role in roles] == [False, False, True]
     assert store.status.trouble is None
 
 

@@ -1,10 +1,11 @@
 """Progress of the pipeline: each role's lag, and which observations all roles have processed."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Self
+from typing import NamedTuple, Self
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, TopicPartition
 
@@ -56,7 +57,15 @@ class GroupOffsets:
 
     def lag(self) -> int:
         """Return the number of messages in the log that are not committed yet."""
-        starts, committed = self.starts(), self.committed()
+        return self._lag(self.committed())
+
+    def progress(self) -> tuple[Offsets, int]:
+        """Return the committed offsets, and the lag behind them."""
+        committed = self.committed()
+        return committed, self._lag(committed)
+
+    def _lag(self, committed: Offsets) -> int:
+        starts = self.starts()
         # the committed offset may be beyond the end of a topic that was created again
         return sum(max(end - max(committed[p], starts[p]), 0) for p, end in self.ends().items())
 
@@ -136,18 +145,29 @@ class PipelineProgress:
         return passed
 
 
+class Backlog(NamedTuple):
+    """The unread messages of a role or shard, and when it last committed any.
+
+    ``moved_at`` is a time of the monotonic clock, at the earliest when somebody began to look.
+    """
+
+    lag: int
+    moved_at: float
+
+
 class LagMonitor:
     """Asks the broker in its own thread, so that a missing answer does not block a display.
 
-    ``latest`` maps a role or shard to its unread messages. It is None before the first answer and
-    during an outage; then ``trouble`` has the reason.
+    ``latest`` maps a role or shard to its backlog. It is None before the first answer and during an
+    outage; then ``trouble`` has the reason.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="lag", daemon=True)
-        self.latest: Mapping[str, int] | None = None
+        self._moved: dict[str, tuple[Sequence[Offsets], float]] = {}
+        self.latest: Mapping[str, Backlog] | None = None
         self.trouble: str | None = None
 
     def __enter__(self) -> Self:
@@ -176,8 +196,15 @@ class LagMonitor:
                 for replica in self._config.replicas()
             }
             while not self._ended.is_set():
-                self.latest = {
-                    name: sum(each.lag() for each in read) for name, read in groups.items()
-                }
+                self.latest = {name: self._backlog(name, read) for name, read in groups.items()}
                 self.trouble = None
                 self._ended.wait(EVERY_S)
+
+    def _backlog(self, name: str, read: Sequence[GroupOffsets]) -> Backlog:
+        asked = [each.progress() for each in read]
+        committed = [offsets for offsets, _ in asked]
+        before, moved_at = self._moved.get(name, (None, 0.0))
+        if committed != before:
+            moved_at = time.monotonic()
+            self._moved[name] = committed, moved_at
+        return Backlog(sum(lag for _, lag in asked), moved_at)

@@ -24,6 +24,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fluxplain.config.checkpoint_settings import MOST_LONGER
 from fluxplain.kafka.checkpoints.checkpoint import SLOW_S, Checkpoint, Snapshot, SnapshotError
 from fluxplain.kafka.exits import fail
 from fluxplain.kafka.worker.context import Context
@@ -33,9 +34,6 @@ log = logging.getLogger("fluxplain.worker")
 
 MOST_SHARE = 0.05
 """Share of the time that taking and writing checkpoints may take, before they become rarer."""
-
-MOST_LONGER = 12.0
-"""How many times `checkpoint.interval_s` may lie between two checkpoints: 60 s by default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,7 @@ class Server:
         check = host_check(config.dashboard.names, "dashboard.names may allow it")
         app = web.Application(middlewares=[check])
         app.on_response_prepare.append(_add_headers)
+        app.router.add_get("/status.json", self._status)
         app.router.add_get("/api/overview", self._overview)
         app.router.add_get("/api/streams", self._streams)
         app.router.add_get("/api/series", self._series)
@@ -151,6 +152,9 @@ class Server:
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             return web.Response(body=file.zipped, headers={**headers, "Content-Encoding": "gzip"})
         return web.Response(body=file.body, headers=headers)
+
+    async def _status(self, _request: web.Request) -> web.Response:
+        return _json(self._view.status())
 
     async def _overview(self, request: web.Request) -> web.Response:
         return _json(self._view.overview(_choice(request)))

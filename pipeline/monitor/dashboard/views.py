@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
 from fluxplain.config import Config
+from fluxplain.results.headline import Headline, Limits, headline
 from fluxplain.results.series import Points, Series
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas, Row, StreamResults, overview
@@ -61,10 +63,14 @@ class View:
         self._store = store
         self._own = config.own_streams
         self._alphas = Alphas.configured(config)
+        self._limits = Limits.configured(config)
         self._rows: dict[Method | None, tuple[float, bytes]] = {}
         self._about = {
             "prefix": config.topics.prefix,
-            "methods": {name: {"title": m.title, "unit": m.unit} for name, m in METHODS.items()},
+            "methods": {
+                name: {"title": m.title, "unit": m.unit, "meaning": m.meaning}
+                for name, m in METHODS.items()
+            },
             "regression": config.label.type in {"number", "none"},
             "categorical": [f for f, kind in config.features.items() if kind == "categorical"],
         }
@@ -140,6 +146,19 @@ class View:
             found = self._stream(stream).reasons.of(seq)
         return _json([orjson.Fragment(text) for text in found]) if found else None
 
+    def status(self) -> bytes:
+        """Return the headline of each stream, in words and as numbers."""
+        with self._store.lock:
+            found = {
+                name: {"text": state.text, **asdict(state)}
+                for name, each in self._store.streams.items()
+                for state in [self._headline(name, each)]
+            }
+        return _json({"streams": found, "has_more": self._store.has_more_streams})
+
+    def _headline(self, name: str | None, stream: StreamResults) -> Headline:
+        return headline(stream, self._store.status, self._alphas.of(name), self._limits)
+
     def _chosen(self, requested: Choice) -> tuple[Choice, dict[str, Series]]:
         """Complete a page's choice, and return it with the lines to show."""
         streams = self._store.streams
@@ -197,8 +216,11 @@ class View:
             "notices": [{**_brief(each), "stream": each.stream} for each in store.notices],
             "left_out": store.left_out,
             "loading": None if status.is_loaded else loading,
-            "roles": status.roles,
+            "roles": [
+                {"part": role.part, "topic": role.topic, "lag": role.lag} for role in status.roles
+            ],
             "trouble": status.trouble,
+            "headline": self._headline(chosen.stream, stream),
         }
 
 

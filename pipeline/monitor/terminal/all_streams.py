@@ -105,7 +105,7 @@ def _heading(prefix: str, rows: Sequence[Row], store: Store) -> Text:
     if not status.is_loaded and status.to_read:
         text.append(f" · reading the history, {100 * status.read // status.to_read} %")
     if status.roles:
-        lags = ", ".join(f"{role['part']} {role['lag']:,}" for role in status.roles)
+        lags = ", ".join(f"{role.part} {role.lag:,}" for role in status.roles)
         text.append(f" · lag: {lags}")
     return text
 

@@ -242,7 +242,8 @@ def _side_by_side(halves: Sequence[Half], low: float, high: float) -> Table:
     table = plain_table(right=2)
     columns: list[dict[Value, tuple[Text, Text]]] = []
     # align categories, and numeric points that stay where they are; other points by rank
-    is_numeric = any(isinstance(point, float) for half in halves for point in half.curve.grid)
+    kinds = {type(point) for half in halves for point in half.curve.grid}
+    is_numeric = float in kinds and str not in kinds
     by_rank = is_numeric and not set.intersection(*(set(half.curve.grid) for half in halves))
     for when, curve, effect in halves:
         table.add_column("point", justify="right", no_wrap=True, max_width=14)

@@ -1,6 +1,6 @@
 """Terminal view of one stream: importances, their trends, and the latest changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -13,8 +13,9 @@ from fluxplain.monitor.terminal.importances import (
     sorted_features,
 )
 from fluxplain.monitor.terminal.sparklines import binned, one_line, sparkline
+from fluxplain.results.headline import DEFAULT, Limits, Tone, headline
 from fluxplain.results.store import Store
-from fluxplain.results.stream_results import StreamView
+from fluxplain.results.stream_results import StreamResults, StreamView
 from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import in_short, plural, printable
 
@@ -29,12 +30,24 @@ FEATURES, CHANGES, BAND_LINES = 5, 3, 4
 
 MAX_CHANGES, MAX_BAND_LINES = 8, 8
 
+TALL = 40
+"""Lines from which on a terminal has room for the whole headline."""
+
 AROUND_BAND = 2
 """Lines for the band's title and a blank line."""
 
 AROUND_PARTS = 7
 """Lines of the view's heading (2), the table's heading (2), the legend of the trends (1), and the
 heading of the changes with a blank line (2)."""
+
+
+STYLES: dict[Tone, str] = {
+    "calm": "bold green",
+    "changed": "bold yellow",
+    "late": "bold red",
+    "lost": "bold red",
+    "waiting": "bold",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +58,8 @@ class WatchView:
     more changes, then a higher band. If the height is unknown, everything is shown.
 
     ``stream``, ``method`` and ``feature`` choose what to show; None stands for a stream with new
-    data, all methods, the most important feature. ``lags`` is role → messages, and ``now`` a time
-    of the clock given to :meth:`Store.add`; without it no throughput is shown.
+    data, all methods, the most important feature. ``now`` is a time of the clock given to
+    :meth:`Store.add`; without it no throughput is shown.
     """
 
     store: Store
@@ -55,7 +68,7 @@ class WatchView:
     method: Method | None = None
     feature: str | None = None
     alphas: Sequence[float] = ()
-    lags: Mapping[str, int] | None = None
+    limits: Limits = DEFAULT
     now: float | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -68,7 +81,9 @@ class WatchView:
             return
         view = results.at(self.alphas)
         yield self._numbers(view)
-        above = [*_losses(view), *self._last_dead_letter(), Text()]
+        height = _height(console, options)
+        state = self._headline(results)[: None if height is None or height >= TALL else 1]
+        above = [*_losses(view), *self._last_dead_letter(), *state]
         yield from above
         methods = [m for m in view.methods if self.method in {None, m}]
         lines = Lines(0, min(len(results.changes), MAX_CHANGES), 0)
@@ -78,7 +93,6 @@ class WatchView:
         else:
             warnings = self._warnings(view)
             yield from warnings
-            height = _height(console, options)
             room = None if height is None else height - len(above) - len(warnings) - AROUND_PARTS
             lines = Lines.of(room, len(view.features), lines.changes)
             yield from _importances(view, methods, options.max_width, lines.features)
@@ -94,13 +108,21 @@ class WatchView:
             heading.append(f"  {printable(shown)}{others}", style="not bold dim")
         return heading
 
+    def _headline(self, results: StreamResults) -> list[Text]:
+        state = headline(results, self.store.status, self.alphas, self.limits)
+        more = f"{state.relies_on}. {state.pipeline}"
+        style = STYLES[state.tone]
+        lines = [one_line(printable(state.change), style=style), one_line(printable(more))]
+        return [*lines, Text()]
+
     def _numbers(self, view: StreamView) -> Text:
         results = view.results
         parts = [plural(results.records, "record")]
         if self.now is not None:
             parts.append(f"{results.throughput.rate(self.now):,.0f}/s")
-        if self.lags is not None:
-            parts.append(f"lag: {', '.join(f'{role} {lag:,}' for role, lag in self.lags.items())}")
+        if self.store.status.roles:
+            lags = [f"{role.part} {role.lag:,}" for role in self.store.status.roles]
+            parts.append(f"lag: {', '.join(lags)}")
         if results.labels is not None:
             n = results.labels
             parts.append(f"labels: {n.joined:,} late, {n.waiting:,} pending, {n.missing:,} missing")

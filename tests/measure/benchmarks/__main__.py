@@ -44,7 +44,7 @@ PARTS: dict[str, Measure] = {
     "producer": producer.two_clients,
     "pipeline": pipeline.throughput,
     "fence": fence.with_and_without,
-    "latency": latency.half_load,
+    "latency": latency.at_rates,
     "workers": scaling.two_workers,
     "shards": scaling.two_shards,
     "memory": memory.long_stream,

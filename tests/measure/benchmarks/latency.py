@@ -10,6 +10,7 @@ from threading import Event, Thread
 import orjson
 from confluent_kafka import Producer, TopicPartition
 
+from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config
 from fluxplain.kafka.client import asking_consumer, client_settings
 from fluxplain.kafka.topics.progress import GroupOffsets, PipelineProgress
@@ -19,18 +20,20 @@ from tests.measure.benchmarks.rig import (
     FEATURES,
     METHODS,
     Rig,
-    full_speed,
     observations,
     rig,
     settings,
 )
 from tests.measure.benchmarks.timing import Figure, Run
 
-RECORDS, STEADY = 4000, 1000
-"""For the maximal rate: in all, and before what is measured."""
+RATES = {"Kafka": (60, 120), "embedded broker": (60,)}
+"""Records a second."""
+
+GROWING, GROWING_RATE = 3000, 100
+"""How many records come before what is measured, for the trees to grow, and how many a second."""
 
 WARM_UP_S, MEASURED_S = 5.0, 30.0
-"""How long observations come at half of that rate: several checkpoints are among them."""
+"""How long observations come at each rate: several checkpoints are among them."""
 
 FETCH_MAX_WAIT_MS = 10
 """The embedded broker holds a fetch that finds nothing for as long, whatever comes meanwhile."""
@@ -38,30 +41,33 @@ FETCH_MAX_WAIT_MS = 10
 BARS_MS = {"median": 50.0, "99th percentile": 250.0}
 
 
-def half_load(run: Run) -> Iterator[Figure]:
-    """Measure the time from ``features`` to ``explanations`` at half of the maximal rate.
+def at_rates(run: Run) -> Iterator[Figure]:
+    """Measure the time from ``features`` to ``explanations`` at fixed rates.
 
-    Each observation is explained at once (``emit_every = 1``). The maximal rate is measured just
-    before, on the same workers. Then observations are sent at a fixed pace, whether or not the
-    earlier ones are explained. The time of each runs from when it was due until a consumer on this
-    machine has the last of its explanations: of all features and methods.
+    Each observation is explained at once (``emit_every = 1``). Observations are sent at a fixed
+    pace, whether or not the earlier ones are explained. The time of each runs from when it was due
+    until a consumer on this machine has the last of its explanations: of all features and methods.
     """
     for name, methods in METHODS.items():
         explain = {**settings(methods)["explain"], "emit_every": 1}
         for broker in BROKERS:
             with rig(run, broker, {**settings(methods), "explain": explain}) as it:
-                rate = full_speed(it, RECORDS, STEADY) / 2.0
-                latencies = _at_pace(it, rate, len(methods) * len(FEATURES))
-            title = f"{name}, {broker}: from features to explanations at {rate:.0f} records/s"
-            for what, ms in summary(latencies).items():
-                bar = "below 1" if broker == "Kafka" else None
-                yield Figure(
-                    f"{title}, {what}",
-                    f"{ms:.1f} ms",
-                    f"{BARS_MS[what]:.0f} ms",
-                    ms / BARS_MS[what],
-                    bar=bar,
-                )
+                it.start(*ROLES)
+                send_at_pace(it, observations(GROWING), GROWING_RATE)
+                latencies = {
+                    rate: _at_pace(it, rate, len(methods) * len(FEATURES)) for rate in RATES[broker]
+                }
+            for rate, seconds in latencies.items():
+                title = f"{name}, {broker}: from features to explanations at {rate} records/s"
+                for what, ms in summary(seconds).items():
+                    bar = "below 1" if broker == "Kafka" else None
+                    yield Figure(
+                        f"{title}, {what}",
+                        f"{ms:.1f} ms",
+                        f"{BARS_MS[what]:.0f} ms",
+                        ms / BARS_MS[what],
+                        bar=bar,
+                    )
 
 
 def summary(latencies: Sequence[float]) -> dict[str, float]:
@@ -72,12 +78,12 @@ def summary(latencies: Sequence[float]) -> dict[str, float]:
 def _at_pace(it: Rig, rate: float, explanations: int) -> list[float]:
     """Return the seconds from each observation's due time to the last of its explanations."""
     warm_up, records = int(WARM_UP_S * rate), int((WARM_UP_S + MEASURED_S) * rate)
-    values = observations(RECORDS + records)[RECORDS:]
     with closing(PipelineProgress(it.config, partition=0)) as progress:
-        for _ in it.ticks("every role has caught up"):
-            if progress.update() >= RECORDS:
-                break
         first = progress.end_of_features()
+        for _ in it.ticks("every role has caught up"):
+            if progress.update() >= first:
+                break
+    values = observations(first + records)[first:]
     with arrivals(it.config) as messages:
         due = send_at_pace(it, values, rate)
         for _ in it.ticks("all explanations arrive"):

@@ -115,6 +115,16 @@ def test_files_are_compressed_and_asked_for_once(config: Config, store: Store) -
     assert (status, again) == (304, b"")
 
 
+def test_the_state_of_each_stream_can_be_asked_for_in_words(config: Config, store: Store) -> None:
+    found = plain(config, store, "/status.json")["streams"]
+    assert found.keys() == set(store.streams)
+    page = plain(config, store, f"/api/overview?{SELECTION}")["headline"]
+    said = found[STREAM]
+    assert {name: said[name] for name in page} == page
+    assert said["text"].count(". ") == 2
+    assert said["change"] in said["text"]
+
+
 def test_the_page_calls_each_method_as_everything_else_does(config: Config, store: Store) -> None:
     methods = plain(config, store, "/api/overview")["about"]["methods"]
     names = {name: each["title"] for name, each in methods.items()}

@@ -195,6 +195,14 @@ def test_any_record_has_a_story(event: Change) -> None:
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
+def test_points_that_are_numbers_and_texts_are_shown_as_categories() -> None:
+    before, after = Curve(5, [0.5, "a"], [0.1, 0.2]), Curve(9, ["a"], [1.0])
+    story = replace(WHOLE, curve_before=before, curve_after=after)
+    text = printed(render_story(story, [], None))
+    assert "0.5" in text
+    assert "a" in text
+
+
 @pytest.mark.parametrize("before", [None, 0.0])
 def test_a_change_of_unknown_size_has_no_share(before: float | None) -> None:
     story = replace(WHOLE, before=before, after=0.5, effect_size=None)

@@ -1,5 +1,6 @@
 """What a terminal shows of one stream, as much as there is room for."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from fluxplain.monitor.terminal.importances import sorted_features
 from fluxplain.monitor.terminal.watch import WatchView
+from fluxplain.results.pipeline_status import RoleStatus
 from fluxplain.results.store import Store
 from fluxplain.schemas import Change
 from fluxplain.schemas.wording import measured, number
@@ -45,13 +47,21 @@ def rows(text: str) -> dict[str, str]:
         (store_of([prediction(0)]), {}, "no changes yet"),
         (store_of([explanation("a", 1, 0.5)]), {"method": "ipdp"}, "no explanation by iPDP yet"),
         (drifting_store(), {"feature": "agee"}, "no explanation of agee yet"),
-        (drifting_store(), {"lags": {"model": 1234, "drift": 5}}, "· lag: model 1,234, drift 5 ·"),
+        (drifting_store(), {}, "Changed 690 records ago: iSAGE of f1 rose from 0.1 to 0.4"),
+        (drifting_store(), {}, "By iPFI, the model relies most on f1 (90 %)"),
     ],
 )
 def test_what_is_not_there_is_named_and_what_is_known_shown(
     store: Store, options: dict[str, Any], expected: str
 ) -> None:
     assert expected in shown(store, **options)
+
+
+def test_the_lag_of_each_role_is_shown() -> None:
+    store = drifting_store()
+    lags = {"model": 1234, "drift": 5}
+    store.status.roles = [RoleStatus(n, "", lag, time.monotonic(), True) for n, lag in lags.items()]
+    assert "· lag: model 1,234, drift 5 ·" in shown(store)
 
 
 def test_shows_every_feature_sorted_by_importance_with_its_standard_error() -> None:
@@ -120,7 +130,8 @@ def test_24_lines_have_room_for_trends_a_band_changes_and_lag() -> None:
     for seq in range(3000, 3400, 50):
         store.add(change("f2", seq))
     store.add(letter(1))
-    lines = shown(store, height=24, lags={"model": 7}).splitlines()
+    store.status.roles = [RoleStatus("model", "features", 7, time.monotonic(), True)]
+    lines = shown(store, height=24).splitlines()
     assert len(lines) == 24
     text = "\n".join(lines)
     assert len(rows(text)) == 5
@@ -128,7 +139,7 @@ def test_24_lines_have_room_for_trends_a_band_changes_and_lag() -> None:
     [title] = [i for i, line in enumerate(lines) if line.startswith("iPFI of f1, ░ two standard")]
     band = lines[title + 1 : title + 5]
     assert ["┤" in line or "│" in line for line in band] == [True] * 4
-    assert sum("iPFI of f2 rose" in line for line in lines) == 3
+    assert sum("iPFI of f2 rose" in line for line in lines) == 1 + 3  # with the headline
 
 
 def test_more_lines_show_all_features_then_changes_then_a_higher_band() -> None:
@@ -140,7 +151,7 @@ def test_more_lines_show_all_features_then_changes_then_a_higher_band() -> None:
         lines = shown(store, height=height).splitlines()
         assert len(lines) == height
         band = sum(line.count("│") + line.count("┤") for line in lines)
-        found.append((len(rows("\n".join(lines))), sum("rose" in line for line in lines) - 1, band))
+        found.append((len(rows("\n".join(lines))), sum("rose" in line for line in lines) - 2, band))
     assert found == [(6, 3, 0), (6, 3, 4), (9, 3, 4), (9, 8, 4), (9, 8, 8)]
 
 
@@ -243,11 +254,11 @@ def test_the_latest_changes_are_first_with_ids_incidents_and_kinds_of_notices() 
 
 def test_shows_the_selected_stream() -> None:
     store = drifting_store()
-    store.add(explanation("other", 5, 0.7, stream="features-1"))
-    assert "other" not in shown(store)
+    store.add(explanation("elsewhere", 5, 0.7, stream="features-1"))
+    assert "elsewhere" not in shown(store)
     text = shown(store, stream="features-1")
     assert "features-1, one of 2 streams" in text
-    assert "other" in text
+    assert "elsewhere" in text
 
 
 def test_records_cannot_steer_the_terminal() -> None:

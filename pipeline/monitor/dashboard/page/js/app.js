@@ -13,6 +13,7 @@ import { drawFeatures, makeFeatures } from "./features.js";
 import { drawChanges, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
 import { drawEvidence } from "./origin.js";
+import { drawHeadline, makeHeadline } from "./headline.js";
 import { drawFigures, drawOperations } from "./operations.js";
 import { fetchReasons, focusOpener, makeReasons } from "./reasons.js";
 import { fetchStreams, makeStreams } from "./streams.js";
@@ -101,13 +102,14 @@ function draw() {
   if (!data.numbers) return;
   assign(shown());
   drawChoices();
+  drawHeadline();
   drawFigures();
   drawFeatures();
   drawChanges(fresh);
   drawImportance();
   drawPerformance();
   drawOperations();
-  drawStatus();
+  document.body.classList.toggle("is-empty", data.features.size === 0);
   drawTables();
   announce();
   const color = styleOf(effectFeature())?.color;
@@ -124,7 +126,7 @@ function drawChoices() {
   $("alpha-field").hidden = (alphas ?? []).length === 0;
   options($("alpha"), alphas ?? [], view.alpha);
   segments($("methods"), "method", Object.keys(data.about.methods).map((value) => ({
-    value, text: METHOD_NAMES[value], disabled: !methods.includes(value),
+    value, text: METHOD_NAMES[value], title: data.about.methods[value].meaning, disabled: !methods.includes(value),
   })), view.method, (method) => go({ method }));
   const newest = data.numbers.newest_seq - oldest();
   segments($("ranges"), "range", [
@@ -137,15 +139,6 @@ function drawChoices() {
     : `increase of the loss (${data.about.loss}) without the feature`;
   setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors` : "");
   setText($("performance-unit"), `means of the last ${count(data.numbers.performance.window)} records`);
-}
-
-function drawStatus() {
-  const { loading, records, newest_seq: newest } = data.numbers;
-  let text = `Live, record ${count(Math.max(newest, 0))}`;
-  if (loading) text = `Reading the history … ${loading.to_read ? `${Math.floor((100 * loading.read) / loading.to_read)} %` : ""}`;
-  else if (!records && newest < 0) text = "Waiting for the first record";
-  setText($("status-text"), text);
-  document.body.classList.toggle("is-empty", data.features.size === 0);
 }
 
 function connected(isConnected) {
@@ -275,6 +268,7 @@ function begin() {
   makeReasons({ opened: openReasons, closed: closeReasons, changed: drawEvidence });
   makeStory({ chosen: openStory, closed: closeStory });
   makeStreams({ chosen: chooseStream });
+  makeHeadline({ chosen: openStory });
   tableSwitches();
   themeSwitch(() => {
     draw();

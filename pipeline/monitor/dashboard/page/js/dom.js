@@ -55,8 +55,8 @@ export function segments(fieldset, name, choices, chosen, choose) {
   if (fieldset.dataset.values !== key) {
     fieldset.dataset.values = key;
     const legend = fieldset.querySelector("legend");
-    fieldset.replaceChildren(legend, ...choices.map(({ value, text, disabled }) => h(
-      "label", {},
+    fieldset.replaceChildren(legend, ...choices.map(({ value, text, disabled, title }) => h(
+      "label", title ? { title } : {},
       h("input", { type: "radio", name, value, disabled: Boolean(disabled), onchange: () => choose(value) }),
       h("span", {}, text),
     )));

@@ -1,0 +1,207 @@
+"""The state of a stream in a few words: what the model relies on, what changed, how fresh it is."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from fluxplain.config import Config
+from fluxplain.config.checkpoint_settings import MOST_LONGER
+from fluxplain.results.pipeline_status import PipelineStatus, RoleStatus
+from fluxplain.results.stream_results import TOP, StreamResults, StreamView
+from fluxplain.schemas import Change
+from fluxplain.schemas.change_wording import percent
+from fluxplain.schemas.methods import METHOD_NAMES, Method
+from fluxplain.schemas.wording import in_short, listed, plural, printable
+
+Tone = Literal["calm", "changed", "quiet", "late", "lost", "waiting"]
+"""Nothing to do; a change to look at; no new records; the pipeline is behind; it stopped, or does
+not answer; nothing is known yet."""
+
+CERTAIN = 2.0
+"""Standard errors above 0 from which on the model surely relies on a feature."""
+
+
+class Limits(NamedTuple):
+    """From when on something is news, or wrong.
+
+    Attributes
+    ----------
+    recent
+        Observations for which a change is news: as long as it is followed up.
+    patience_s
+        Seconds without progress, or behind, from which on something is wrong. Roles commit with
+        their checkpoints, so they seem to wait in between.
+    """
+
+    recent: int = 1000
+    patience_s: float = 120.0
+
+    @classmethod
+    def configured(cls, config: Config) -> "Limits":
+        """Return the limits that fit to the settings."""
+        longest_s = MOST_LONGER * config.checkpoint.interval_s
+        return cls(config.drift.follow_up, max(2.0 * longest_s, 60.0))
+
+
+DEFAULT = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The state of a stream.
+
+    Attributes
+    ----------
+    tone
+        How urgent it is; see :data:`Tone`.
+    relies_on, change, pipeline
+        What the model relies on now, what changed last, and whether the pipeline keeps up: a
+        sentence each, without a full stop.
+    method, shares
+        Feature → share of all importance by this method, from 0 to 1: the largest ones.
+    change_id
+        The change that the sentence is about; None without one.
+    """
+
+    tone: Tone
+    relies_on: str
+    change: str
+    pipeline: str
+    method: Method | None = None
+    shares: Mapping[str, float] | None = None
+    change_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """All in one line."""
+        return printable(". ".join((self.change, self.relies_on, self.pipeline, ""))).strip()
+
+
+def headline(
+    results: StreamResults,
+    status: PipelineStatus,
+    alphas: Sequence[float] = (),
+    limits: Limits = DEFAULT,
+) -> Headline:
+    """Return the state of a stream; ``alphas`` are the preferred smoothing rates."""
+    view = results.at(alphas)
+    method = next(iter(view.methods), None)
+    shares = {} if method is None else _shares(view, method)
+    news, main = _news(results, view.changes, limits.recent)
+    tone, pipeline = _pipeline(results, status, limits.patience_s)
+    if tone == "calm" and news:
+        tone = "changed"
+    return Headline(
+        tone=tone,
+        relies_on=_relies_on(method, shares),
+        change=_changed(results, news, main),
+        pipeline=pipeline,
+        method=method,
+        shares=shares,
+        change_id=None if main is None else main.id,
+    )
+
+
+def _shares(view: StreamView, method: Method) -> dict[str, float]:
+    """Return the largest shares of all importance by a method that are surely above 0."""
+    newest = view.newest(method)
+    total = sum(abs(each.value) for each in newest.values())
+    sure = {
+        feature: each.value / total
+        for feature, each in newest.items()
+        if each.value > CERTAIN * (each.std_error or 0.0)
+    }
+    return dict(sorted(sure.items(), key=lambda item: (-item[1], item[0]))[:TOP])
+
+
+def _relies_on(method: Method | None, shares: Mapping[str, float]) -> str:
+    if method is None:
+        return "No explanation yet"
+    if not shares:
+        return f"By {METHOD_NAMES[method]}, the model surely relies on no feature yet"
+    features = [f"{feature} ({percent(share)})" for feature, share in shares.items()]
+    return f"By {METHOD_NAMES[method]}, the model relies most on {listed(features)}"
+
+
+def _news(
+    results: StreamResults, changes: Sequence[Change], recent: int
+) -> tuple[list[Change], Change | None]:
+    """Return the changes that are news, and the main one of them or of the last ones before."""
+    lasting = [each for each in changes if not each.is_notice and each.is_step]
+    news = [
+        each for each in lasting if not each.learning and each.seq > results.newest_seq - recent
+    ]
+    last = [each for each in lasting if each.seq > lasting[-1].seq - recent]
+    return news, max(news or last, key=_weight, default=None)
+
+
+def _weight(change: Change) -> tuple[bool, float, int]:
+    """Return a sort key: changes of explanations first, then large ones."""
+    is_of_feature = change.kind == "drift" and change.method != "loss"
+    return is_of_feature, change.effect_size or 0.0, change.seq
+
+
+def _changed(results: StreamResults, news: Sequence[Change], main: Change | None) -> str:
+    if main is None:
+        return "No change so far" if results.newest_seq >= 0 else "Nothing to explain yet"
+    ago = plural(max(results.newest_seq - main.seq, 0), "record")
+    if not news:
+        learning = ", while the model was still learning" if main.learning else ""
+        return f"No change for {ago}; the last{learning}: {in_short(main)}"
+    others = f", with {plural(len(news) - 1, 'other change')}" if len(news) > 1 else ""
+    return f"Changed {ago} ago: {in_short(main)}{others}{_loss(results, news, main)}"
+
+
+def _loss(results: StreamResults, news: Sequence[Change], main: Change) -> str:
+    """Return whether the loss shows the change, too; nothing without labels."""
+    if main.method == "loss":
+        return ""
+    of_loss = [each for each in news if each.method == "loss" and each.direction is not None]
+    if of_loss:
+        return f"; the loss {of_loss[-1].direction}"
+    known = results.performance.newest[0] is not None
+    return "; the loss does not show it" if known else ""
+
+
+def _pipeline(
+    results: StreamResults, status: PipelineStatus, patience_s: float
+) -> tuple[Tone, str]:
+    unknown = _unknown(results, status)
+    if unknown is not None:
+        return unknown
+    stalled = max(status.roles, key=RoleStatus.stalled_s, default=None)
+    if stalled is not None and stalled.stalled_s() > patience_s:
+        since, waiting = duration(stalled.stalled_s()), plural(stalled.lag, "message")
+        return "lost", f"Stopped: {stalled.part} has processed none of {waiting} for {since}"
+    lag = sum(role.lag for role in status.roles if role.reads_source)
+    rate = results.throughput.rate(time.monotonic())
+    if rate > 0.0 and lag / rate > patience_s:
+        return "late", f"{duration(lag / rate)} behind: {plural(lag, 'record')} to go"
+    quiet_s = time.time() - results.last_at / 1e3 if results.last_at else 0.0
+    if quiet_s > patience_s:
+        return "quiet", f"No new record for {duration(quiet_s)}, and none waits"
+    return "calm", "The pipeline keeps up" if status.roles else "All records are read"
+
+
+def _unknown(results: StreamResults, status: PipelineStatus) -> tuple[Tone, str] | None:
+    """Return why it is not known whether the pipeline keeps up; None if it is."""
+    if status.trouble is not None:
+        return "lost", f"Unknown whether the pipeline keeps up: {status.trouble}"
+    if status.to_read and not status.is_loaded:
+        return "waiting", f"Reading the history: {percent(status.read / status.to_read)}"
+    return ("waiting", "Waiting for the first record") if results.newest_seq < 0 else None
+
+
+def duration(seconds: float) -> str:
+    """Return a time in its largest whole unit.
+
+    Examples
+    --------
+    >>> duration(59), duration(125), duration(7300), duration(200_000)
+    ('59 seconds', '2 minutes', '2 hours', '2 days')
+    """
+    for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size:
+            return plural(int(seconds // size), unit)
+    return plural(int(seconds), "second")

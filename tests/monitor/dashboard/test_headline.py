@@ -1,0 +1,38 @@
+"""The first lines of the page, which say whether anything is to be done."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.monitor.dashboard.browser import PHONE, WIDE, Visit, dashboard
+from tests.monitor.dashboard.stream import change, records
+from tests.monitor.dashboard.test_page import barriers
+
+pytestmark = pytest.mark.browser
+
+expect.set_options(timeout=20_000)
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE])
+def test_it_is_calm_until_something_changes_and_opens_what_did(
+    browser: Browser, tmp_path: Path, viewport: dict[str, int]
+) -> None:
+    with dashboard(tmp_path, features=3) as served:
+        quiet = [each for each in records(600, features=3, half=0) if each.TOPIC != "changes"]
+        served.publish(*quiet)
+        visit = Visit(browser, f"{served.address}/", viewport=viewport)
+        visit.live()
+        page = visit.page
+        expect(page.locator("#headline-change")).to_have_text("No change so far.")
+        expect(page.locator("#headline-tone")).to_have_text("Calm")
+        expect(page.locator("#headline-model")).to_contain_text("the model relies most on f2")
+        changed = change("f1", 590, "ipfi")
+        served.publish(changed)
+        expect(page.locator("#headline-tone")).to_have_text("Changed")
+        expect(page.locator("#headline-change")).to_contain_text("iPFI of f1 rose from")
+        assert barriers(visit) == []
+        page.locator("#headline-change").press("Enter")
+        expect(page.locator("#story-title")).to_be_visible()
+        assert changed.id in page.url
+        visit.close()

@@ -1,0 +1,179 @@
+"""What somebody on call reads first."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from fluxplain.results.headline import Headline, Limits, Tone, headline
+from fluxplain.results.pipeline_status import RoleStatus
+from fluxplain.results.store import Store
+from tests.kit.records import (
+    STREAM,
+    change,
+    drifting_store,
+    explanation,
+    loss_change,
+    prediction,
+    store_of,
+)
+
+LIMITS = Limits(recent=1000, patience_s=120.0)
+
+
+def state(store: Store) -> Headline:
+    return headline(store.streams[STREAM], store.status, limits=LIMITS)
+
+
+def role(lag: int, idle_s: float, part: str = "model") -> RoleStatus:
+    moved_at = time.monotonic() - idle_s
+    return RoleStatus(part, "topic", lag, moved_at, reads_source=part == "model")
+
+
+def test_it_says_what_the_model_relies_on_and_leaves_out_what_is_not_certain() -> None:
+    values = {"age": (0.6, 0.01), "income": (0.3, 0.01), "noise": (0.1, 0.08)}
+    records = [
+        explanation(feature, 9, value, std_error=error)
+        for feature, (value, error) in values.items()
+    ]
+    said = state(store_of([prediction(9), *records]))
+    assert said.relies_on == "By iPFI, the model relies most on age (60 %) and income (30 %)"
+    assert said.shares == pytest.approx({"age": 0.6, "income": 0.3})
+
+
+def test_a_model_that_relies_on_nothing_certain_is_said_to() -> None:
+    records = [explanation("age", 9, 0.01, std_error=0.01)]
+    said = state(store_of([prediction(9), *records]))
+    assert said.relies_on == "By iPFI, the model surely relies on no feature yet"
+
+
+def test_the_largest_of_the_latest_changes_is_named_with_the_number_of_others() -> None:
+    store = store_of([prediction(2000)])
+    store.add(replace(change("small", 1500), effect_size=0.1))
+    store.add(replace(change("large", 1400), effect_size=0.5, status="confirmed"))
+    said = state(store)
+    assert said.tone == "changed"
+    assert said.change == (
+        "Changed 600 records ago: iPFI of large rose from 0.1 to 0.4 (confirmed), "
+        "with 1 other change"
+    )
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([], "; the loss does not show it"),
+        ([replace(loss_change(1450), direction="rose")], "; the loss rose"),
+        ([replace(loss_change(1450), direction="fell")], "; the loss fell"),
+        ([replace(loss_change(100), direction="rose")], "; the loss does not show it"),
+    ],
+)
+def test_it_says_whether_the_loss_shows_the_change(losses: list[object], expected: str) -> None:
+    store = store_of([prediction(seq) for seq in range(1900, 2000)])
+    store.add(change("age", 1500))
+    for each in losses:
+        store.add(each)  # type: ignore[arg-type]
+    assert state(store).change.endswith(expected)
+
+
+def test_without_labels_nothing_is_said_of_the_loss() -> None:
+    store = store_of([prediction(2000, loss=None)])
+    store.add(change("age", 1500))
+    assert "loss" not in state(store).change
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        change("age", 500),
+        replace(change("age", 1900), learning=True),
+    ],
+)
+def test_old_changes_and_those_of_a_learning_model_leave_it_calm(old: object) -> None:
+    store = store_of([prediction(2000)])
+    store.add(old)  # type: ignore[arg-type]
+    said = state(store)
+    assert said.tone == "calm"
+    assert said.change.startswith("No change for ")
+    assert "iPFI of age rose" in said.change
+
+
+def test_a_change_that_did_not_last_is_no_news() -> None:
+    store = store_of([prediction(2000)])
+    noticed = change("age", 1500)
+    store.add(replace(noticed, status="noticed"))
+    assert state(store).tone == "changed"
+    store.add(replace(noticed, status="transient", status_seq=2000))
+    assert state(store).change == "No change so far"
+    assert state(store).tone == "calm"
+
+
+def minutes_ago(minutes: float) -> int:
+    return int(1e3 * (time.time() - 60.0 * minutes))
+
+
+def stopped(store: Store) -> None:
+    store.status.roles = [role(0, 1200.0), role(7, 1200.0, "drift")]
+
+
+def quiet(store: Store) -> None:
+    store.status.roles = [role(0, 1200.0)]
+    store.streams[STREAM].last_at = minutes_ago(20.0)
+
+
+def behind(store: Store) -> None:
+    now = time.monotonic()
+    for i in range(300):
+        store.add(prediction(6000 + i), 0, now - 3.0 + i / 100.0)
+    store.status.roles = [role(60_000, 5.0)]
+
+
+def loading(store: Store) -> None:
+    store.status.read, store.status.to_read = 30, 100
+
+
+def refused(store: Store) -> None:
+    store.status.trouble = "no answer from localhost:9092"
+
+
+def working(store: Store) -> None:
+    store.status.roles = [role(50, 20.0), role(7, 20.0, "drift")]
+    store.streams[STREAM].last_at = minutes_ago(0.1)
+
+
+@pytest.mark.parametrize(
+    ("happen", "tone", "pipeline"),
+    [
+        (stopped, "lost", "Stopped: drift has processed none of 7 messages for 20 minutes"),
+        (quiet, "quiet", "No new record for 20 minutes, and none waits"),
+        (behind, "late", "10 minutes behind: 60,000 records to go"),
+        (loading, "waiting", "Reading the history: 30 %"),
+        (refused, "lost", "Unknown whether the pipeline keeps up: no answer from localhost:9092"),
+        (working, "calm", "The pipeline keeps up"),
+    ],
+)
+def test_it_tells_a_stopped_pipeline_from_a_quiet_stream_and_from_one_that_is_behind(
+    happen: Callable[[Store], None], tone: Tone, pipeline: str
+) -> None:
+    store = drifting_store()
+    store.add(prediction(5000))
+    happen(store)
+    said = state(store)
+    assert said.tone == tone
+    if tone == "late":  # the rate is measured
+        assert said.pipeline.endswith(pipeline.partition(" behind")[2])
+        assert "minutes behind" in said.pipeline
+    else:
+        assert said.pipeline == pipeline
+
+
+def test_a_change_never_hides_that_the_pipeline_stopped() -> None:
+    store = store_of([prediction(2000), change("age", 1999)])
+    stopped(store)
+    assert state(store).tone == "lost"
+
+
+def test_names_cannot_control_a_terminal() -> None:
+    said = state(store_of([prediction(9), explanation("a\x1b[2J", 9, 0.5)]))
+    assert said.text.isprintable()
