@@ -19,6 +19,7 @@ from fluxplain.results.series import MAX_POINTS, Budget, Series
 from fluxplain.results.stream_results import StreamResults
 from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Reasons, Record
 from fluxplain.schemas.numbers import are_moderate, is_moderate
+from fluxplain.schemas.times import moment
 
 MAX_SERIES = 20_000
 """Series of all streams, features, methods and smoothing rates; twice as many identities."""
@@ -276,6 +277,9 @@ def _add_prediction(stream: StreamResults, record: Prediction, now: float | None
     stream.newest_seq = max(stream.newest_seq, record.seq)
     if record.seq > stream.newest_prediction:
         stream.newest_prediction, stream.labels = record.seq, record.labels
+    at = moment(record.ts)
+    if at is not None and record.seq > stream.times.seq:
+        stream.times.add(record.seq, at, None)
     if now is not None:
         stream.throughput.add(now)
     if record.loss is not None and is_moderate(record.loss):

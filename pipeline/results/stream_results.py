@@ -56,13 +56,15 @@ class StreamResults:
     """The results of one stream.
 
     ``series`` is (method, alpha) → feature → importance over time; ``curves`` is (feature, alpha) →
-    curves. ``changes`` holds the latest changes by seq, without curves, each with the store's
-    version at which it was added. ``changed_at`` is the timestamp of the latest, ``last_at``
-    that of the newest result, both in milliseconds since 1970; 0 if unknown.
+    curves. ``times`` are the observations' own times, in seconds since 1970. ``changes`` holds the
+    latest changes by seq, without curves, each with the store's version at which it was added.
+    ``changed_at`` is the timestamp of the latest, ``last_at`` that of the newest result, both in
+    milliseconds since 1970; 0 if unknown.
     """
 
     series: dict[tuple[Method, float], dict[str, Series]] = field(default_factory=dict)
     curves: dict[tuple[str, float], PdpHistory] = field(default_factory=dict)
+    times: Series = field(default_factory=Series)
     performance: Performance = field(default_factory=Performance)
     throughput: Throughput = field(default_factory=Throughput)
     changes: list[tuple[int, Change]] = field(default_factory=list)

@@ -23,7 +23,7 @@ FRESH_POINTS = 30
 """Most points of a line in one update."""
 
 TREND_POINTS = 300
-"""Most points of loss and accuracy."""
+"""Most points of loss and accuracy, and of the observations' times."""
 
 ROW_POINTS = 40
 """Most points of a feature in a stream's row."""
@@ -207,6 +207,7 @@ class View:
             "records": stream.records,
             "labels": stream.labels,
             "newest_seq": stream.newest_seq,
+            "times": _times(stream.times.between(0, stream.newest_seq, most=TREND_POINTS)),
             "rate": stream.throughput.rate(time.monotonic()),
             "performance": stream.performance.trend(TREND_POINTS),
             "change_count": stream.change_count,
@@ -257,6 +258,10 @@ def _drawn(points: Points) -> dict[str, Any]:
     """Return points in single precision: seven digits are more than a screen shows."""
     value, std_error = (each.astype(np.float32) for each in (points.value, points.std_error))
     return {"seq": points.seq, "value": value, "std_error": std_error}
+
+
+def _times(points: Points) -> dict[str, Any]:
+    return {"seq": points.seq, "at": points.value.round(3)}
 
 
 def _json(thing: object) -> bytes:

@@ -16,6 +16,7 @@ from fluxplain.schemas.change import Curve
 from fluxplain.schemas.change_wording import like, named, where, which, why
 from fluxplain.schemas.methods import METHODS, Watched
 from fluxplain.schemas.record import Label, Value
+from fluxplain.schemas.times import readable
 from fluxplain.schemas.wording import (
     STATUS,
     compared,
@@ -150,7 +151,7 @@ def _facts() -> Table:
 
 
 def _time(change: Change) -> str:
-    return "" if change.ts is None else f", ts {printable(str(change.ts))}"
+    return "" if change.ts is None else f", ts {printable(readable(change.ts))}"
 
 
 def _add_measures(facts: Table, change: Change) -> None:

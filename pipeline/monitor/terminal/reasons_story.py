@@ -7,6 +7,7 @@ from rich.text import Text
 from fluxplain.monitor.terminal.sparklines import bar, plain_table
 from fluxplain.schemas import Reasons
 from fluxplain.schemas.record import Value
+from fluxplain.schemas.times import readable
 from fluxplain.schemas.wording import measured, number, printable
 
 BAR_CELLS = 20
@@ -68,7 +69,7 @@ def sentence(reasons: Reasons) -> str:
 
 def _place(reasons: Reasons) -> str:
     id_ = "" if reasons.id is None else f", id {reasons.id}"
-    time = "" if reasons.ts is None else f", ts {reasons.ts}"
+    time = "" if reasons.ts is None else f", ts {readable(reasons.ts)}"
     return printable(f"{reasons.stream} seq {reasons.seq:,}{id_}{time}")
 
 

@@ -4,6 +4,7 @@ import { $, options, segments, setText } from "./dom.js";
 import { METHOD_NAMES, count, plural, titleOf } from "./format.js";
 import * as api from "./api.js";
 import { data, readFragment, replaceAll, shown, range, oldest, takeNews, view, writeFragment } from "./store.js";
+import { SPANS, wholeSpan } from "./times.js";
 import { assign, styleOf } from "./palette.js";
 import { themeSwitch } from "./theme.js";
 import { drawImportance, importanceTable, makeImportance } from "./importance.js";
@@ -100,7 +101,7 @@ async function fetchLines() {
 
 function draw() {
   if (!data.numbers) return;
-  assign(shown());
+  assign(shown(), data.features.keys());
   drawChoices();
   drawHeadline();
   drawFigures();
@@ -128,10 +129,9 @@ function drawChoices() {
   segments($("methods"), "method", Object.keys(data.about.methods).map((value) => ({
     value, text: METHOD_NAMES[value], title: data.about.methods[value].meaning, disabled: !methods.includes(value),
   })), view.method, (method) => go({ method }));
-  const newest = data.numbers.newest_seq - oldest();
   segments($("ranges"), "range", [
     { value: "all", text: "All" },
-    ...RANGES.filter((n) => n < newest).map((n) => ({ value: String(n), text: `Last ${count(n)}` })),
+    ...latest(),
     ...(view.range === "zoom" ? [{ value: "zoom", text: "Zoomed" }] : []),
   ], view.range, setRange);
   const what = data.about.methods[view.method]?.unit === "output"
@@ -139,6 +139,14 @@ function drawChoices() {
     : `increase of the loss (${data.about.loss}) without the feature`;
   setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors` : "");
   setText($("performance-unit"), `means of the last ${count(data.numbers.performance.window)} records`);
+}
+
+/** Ranges of latest records: by their times, else by their number. */
+function latest() {
+  const spans = Object.entries(SPANS).filter(([, seconds]) => seconds < wholeSpan());
+  if (spans.length) return spans.map(([value]) => ({ value, text: `Last ${value}` }));
+  const newest = data.numbers.newest_seq - oldest();
+  return RANGES.filter((n) => n < newest).map((n) => ({ value: String(n), text: `Last ${count(n)}` }));
 }
 
 function connected(isConnected) {
@@ -189,6 +197,7 @@ const chooseStream = (stream) => go({ stream, method: null, alpha: null });
 function setRange(chosen, first = null, last = null) {
   Object.assign(view, { range: chosen, first, last });
   data.closer = new Map();
+  writeFragment();
   draw();
   fetchLines().then(draw);
 }

@@ -2,6 +2,7 @@
 
 import { css, isDark } from "./palette.js";
 import { tick } from "./format.js";
+import { labelsOf } from "./times.js";
 
 const charts = [];
 
@@ -95,7 +96,7 @@ export function valueAxis(extra = {}) {
   };
 }
 
-export function recordAxis(range, width, extra = {}) {
+export function recordAxis(range, width, extra = {}, shown = range) {
   const parts = Math.max(2, Math.floor(width / 110));
   const { line, muted } = colors();
   return valueAxis({
@@ -111,7 +112,7 @@ export function recordAxis(range, width, extra = {}) {
       hideOverlap: true,
       showMinLabel: false,
       showMaxLabel: false,
-      formatter: (n) => (Number.isInteger(n) ? n.toLocaleString("en-US") : ""),
+      formatter: labelsOf(shown),
     },
     ...extra,
   });

@@ -3,6 +3,9 @@
 /** Method → its name; the server knows the methods. */
 export const METHOD_NAMES = { loss: "loss" };
 
+/** Sorts names, with 2 before 10. */
+export const byName = new Intl.Collator("en", { numeric: true });
+
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 

@@ -5,6 +5,7 @@ import { METHOD_NAMES, count, number, titleOf } from "./format.js";
 import { at, base, chart, colors, draw, fitted, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
 import { data, lineOf, oldest, range, shown, view } from "./store.js";
 import { styleOf } from "./palette.js";
+import { recordText } from "./times.js";
 
 const TOP = 16;
 const BOTTOM = 24;
@@ -52,7 +53,7 @@ function drawMain(names) {
   draw(main, {
     ...base(),
     grid: { left, right, top: TOP, bottom: BOTTOM },
-    xAxis: recordAxis(whole, element.clientWidth),
+    xAxis: recordAxis(whole, element.clientWidth, {}, [first, last]),
     yAxis: valueAxis(values),
     dataZoom: [{
       type: "inside",
@@ -200,7 +201,7 @@ function readout(seq, names) {
   const scale = Math.max(...rows.map((row) => Math.abs(row.value)), 0);
   return h(
     "div", { class: "readout" },
-    h("p", {}, `Record ${count(Math.round(seq))}`),
+    h("p", {}, recordText(seq)),
     h("table", {}, ...rows.map(({ name, value, error }) => h(
       "tr", {}, h("td", {}, swatch(name)), h("th", {}, name),
       h("td", { class: "n" }, number(value, scale)), h("td", { class: "n" }, `± ${number(error, scale)}`),
@@ -265,7 +266,7 @@ function mark(change, muted, text) {
 
 function tip(id) {
   const change = data.changes.get(id);
-  return h("div", { class: "readout" }, h("p", {}, titleOf(change)), h("p", { class: "wrap" }, change.detail), h("p", { class: "muted" }, `Record ${count(change.seq)}`));
+  return h("div", { class: "readout" }, h("p", {}, titleOf(change)), h("p", { class: "wrap" }, change.detail), h("p", { class: "muted" }, recordText(change.seq)));
 }
 
 export function importanceTable() {

@@ -1,21 +1,26 @@
-// A colour and a dash for each shown feature, kept as long as it is shown.
+// A colour and a dash for each feature, which follow from the names of a stream's features.
 // Okabe and Ito's colours differ for colour-blind people too; dashes distinguish further features.
+
+import { byName } from "./format.js";
 
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#3d4551"];
 const DARK = ["#56b4e9", "#e69f00", "#2bbd92", "#cc79a7", "#f0e442", "#e8743b", "#c9d1dc"];
 const DASHES = ["solid", [6, 3], [2, 2.5], [9, 3, 2, 3]];
 
+const STYLES = LIGHT.length * DASHES.length;
+
 const slots = new Map();
 
-export function assign(names) {
-  for (const name of slots.keys()) if (!names.includes(name)) slots.delete(name);
-  const taken = new Set(slots.values());
-  let next = 0;
+/** Gives each shown feature the style of its place among all; of two with the same, the first. */
+export function assign(names, all) {
+  const places = new Map([...all].sort(byName.compare).map((name, place) => [name, place % STYLES]));
+  slots.clear();
+  const taken = new Set();
   for (const name of names) {
-    if (slots.has(name)) continue;
-    while (taken.has(next)) next += 1;
-    taken.add(next);
-    slots.set(name, next);
+    let slot = places.get(name);
+    while (taken.has(slot) && taken.size < STYLES) slot = (slot + 1) % STYLES;
+    taken.add(slot);
+    slots.set(name, slot);
   }
 }
 

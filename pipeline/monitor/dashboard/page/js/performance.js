@@ -4,6 +4,7 @@ import { $, h, table } from "./dom.js";
 import { count, number, percent } from "./format.js";
 import { at, base, chart, colors, draw, nice, pairs, recordAxis, valueAxis } from "./charts.js";
 import { data, range } from "./store.js";
+import { recordText } from "./times.js";
 
 let plot;
 
@@ -72,7 +73,7 @@ function readout(seq) {
   const accuracy = trend.accuracy[i];
   return h(
     "div", { class: "readout" },
-    h("p", {}, `Record ${count(trend.seq[i])}`),
+    h("p", {}, recordText(trend.seq[i])),
     h("p", {}, `Loss ${number(trend.loss[i])}${accuracy === null ? "" : ` · accuracy ${percent(accuracy)}`}`),
   );
 }

@@ -4,6 +4,7 @@ import { $, copyAddress, h, setText } from "./dom.js";
 import { count, number, plural, signed, valueText } from "./format.js";
 import { data, view } from "./store.js";
 import { block } from "./contributions.js";
+import { timeText } from "./times.js";
 import * as api from "./api.js";
 
 const EVERY_MS = 2_000;
@@ -127,7 +128,7 @@ function notFound(seq) {
 }
 
 function facts(record) {
-  const rows = [["Stream", record.stream], ["Id", record.id], ["Time", record.ts], ["Predicted", record.prediction], ["Model version", record.model_version]];
+  const rows = [["Stream", record.stream], ["Id", record.id], ["Time", record.ts === null ? null : timeText(record.ts)], ["Predicted", record.prediction], ["Model version", record.model_version]];
   return h("dl", { class: "facts" }, ...rows.filter(([, value]) => value !== null).map(([name, value]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, valueText(value)))));
 }

@@ -1,6 +1,7 @@
 // The page's state: what it shows (view), and the data it has received (data).
 
-import { METHOD_NAMES } from "./format.js";
+import { METHOD_NAMES, byName } from "./format.js";
+import { SPANS, recordBefore } from "./times.js";
 
 export const view = {
   stream: null,
@@ -88,8 +89,6 @@ function append(line, news) {
   }
 }
 
-const byName = new Intl.Collator("en", { numeric: true });
-
 /** All features, the most important first. */
 export function ranked() {
   const by = view.order === "now" ? (f) => Math.abs(f.value) : (f) => f.peak;
@@ -111,6 +110,7 @@ export const lineOf = (name) =>
 export function range() {
   const newest = Math.max(data.numbers?.newest_seq ?? 0, 1);
   if (view.range === "zoom") return [view.first, view.last];
+  if (view.range in SPANS) return [Math.max(recordBefore(SPANS[view.range]), oldest()), newest];
   if (view.range === "all") return [oldest(), newest];
   return [Math.max(newest - Number(view.range), oldest()), newest];
 }
@@ -143,6 +143,8 @@ export function readFragment() {
   }
   const seq = wanted.get("reasons");
   view.reasons = /^\d{1,16}$/.test(seq) ? Number(seq) : null;
+  const [range, first, last] = (wanted.get("range") ?? "").split("-");
+  if (range in SPANS || range === "zoom" || Number(range) > 0) Object.assign(view, { range, first: Number(first), last: Number(last) });
   if (wanted.has("alpha")) view.alpha = Number(wanted.get("alpha"));
 }
 
@@ -151,6 +153,8 @@ export function writeFragment() {
   for (const name of ["stream", "method", "alpha", "feature", "change", "reasons"]) {
     if (view[name] !== null && view[name] !== undefined) parts.set(name, view[name]);
   }
+  if (view.range === "zoom") parts.set("range", `zoom-${view.first}-${view.last}`);
+  else if (view.range !== "all") parts.set("range", view.range);
   const fragment = `#${parts}`;
   if (location.hash !== fragment) history.replaceState(null, "", fragment);
 }

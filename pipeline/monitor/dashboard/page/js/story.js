@@ -9,6 +9,7 @@ import { curveOption, isCategorical } from "./curves.js";
 import { entry } from "./changes.js";
 import { origin } from "./origin.js";
 import { styleOf } from "./palette.js";
+import { timeText } from "./times.js";
 import * as api from "./api.js";
 
 let plot = null;
@@ -138,7 +139,7 @@ function facts(story) {
     add(`${METHOD_NAMES[story.method]} then`, `${number(story.value)} ± ${number(story.std_error, Math.abs(story.value))}`);
   }
   if (story.replay_seq !== null) add("To replay", `records ${count(story.replay_seq)} to ${count(story.seq)}`);
-  if (story.ts !== null) add("Time", String(story.ts));
+  if (story.ts !== null) add("Time", timeText(story.ts));
   return h("dl", { class: "facts" }, ...rows);
 }
 
