@@ -28,13 +28,14 @@ export const FONT = "Inter, system-ui, sans-serif";
 
 const ruler = document.createElement("canvas").getContext("2d");
 
-/** Cuts a text to a width in pixels. */
+/** Cuts a name to a width in pixels, in its middle: many begin alike. */
 export function fitted(text, width) {
   ruler.font = `600 11px ${FONT}`;
   if (ruler.measureText(text).width <= width) return text;
   let most = text.length;
-  while (most > 1 && ruler.measureText(`${text.slice(0, most)}…`).width > width) most -= 1;
-  return `${text.slice(0, most)}…`;
+  const cut = () => `${text.slice(0, Math.floor(most / 2))}…${text.slice(text.length - Math.ceil(most / 2))}`;
+  while (most > 1 && ruler.measureText(cut()).width > width) most -= 1;
+  return cut();
 }
 
 /** Margins in pixels: on the left for the values, on the right for the names. */

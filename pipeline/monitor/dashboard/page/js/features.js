@@ -5,6 +5,9 @@ import { number, plural } from "./format.js";
 import { data, ranked, shown, view } from "./store.js";
 import { swatch } from "./importance.js";
 
+/** Characters at the end of a name that are always shown: many begin alike. */
+const TAIL = 8;
+
 const rows = new Map();
 let reordered = 0;
 
@@ -63,7 +66,7 @@ function add(name, list) {
   const mark = h("span", { class: "mark" });
   const button = h(
     "button", { type: "button", title: name },
-    mark, h("span", { class: "name" }, name),
+    mark, h("span", { class: "name" }, h("span", { class: "head" }, name.slice(0, -TAIL)), h("span", {}, name.slice(-TAIL))),
     h("span", { class: "track", "aria-hidden": "true" }, bar, peak, whisker),
     value,
   );

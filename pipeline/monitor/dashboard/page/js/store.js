@@ -11,7 +11,7 @@ export const view = {
   change: null,
   reasons: null, // seq of the output whose reasons are shown
   top: 5,
-  order: "peak",
+  order: "now",
   query: "",
   range: "all", // or a number of latest records, or "zoom"
   first: null,
