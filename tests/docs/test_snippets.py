@@ -199,8 +199,22 @@ def test_every_snippet_of_settings_is_valid(snippet: Snippet, secrets: Path, fol
     assert load_config(path)
 
 
+def in_readme(text: str) -> str:
+    """Return the README's code that has this text."""
+    codes = [each.text for each in snippets("python") if each.document == "README.md"]
+    [found] = [code for code in codes if text in code]
+    return found
+
+
+@pytest.mark.slow
+def test_the_first_example_prints_what_the_readme_says(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(in_readme("IncrementalPFI"), {})
+    printed = [each.text for each in snippets("text") if each.document == "README.md"]
+    assert capsys.readouterr().out == printed[0]
+
+
 def test_the_producer_sends_an_observation() -> None:
-    [code] = [each.text for each in snippets("python") if each.document == "README.md"]
+    code = in_readme("Producer(")
     with EmbeddedBroker() as broker:
         servers = {"bootstrap.servers": broker.bootstrap_servers}
         exec(code.replace("localhost:9092", broker.bootstrap_servers), {})
