@@ -205,7 +205,13 @@ class EffectExplainer(Explainer):
         Parameters
         ----------
         x
-            Feature → value; every explained feature must be there.
+            Feature → value, as a dictionary or a row with names, such as a pandas row; every
+            explained feature must be there.
+
+        Raises
+        ------
+        ValueError
+            If the model or the explainer cannot use a value; the message names it.
         """
         [values] = explain_together([self], x)
         return values
@@ -227,6 +233,13 @@ class EffectExplainer(Explainer):
         names = (*self.method.features, *self.method.pairs)
         found = self._contributions
         return {name: found[name][INCREMENT] for name in names if name in found}
+
+    def _explained(self) -> int:
+        known = self._known()
+        return max(known.smoothed(name).n for name in (*self.method.features, *self.method.pairs))
+
+    def _settings(self) -> dict[str, str]:
+        return {"alpha": str(self.alpha)}
 
     def _taken(self, answers: Answers) -> None:
         """Do more with the outputs; a hook for subclasses."""
