@@ -153,6 +153,16 @@ class Encoding:
         """Return whether a feature has had numbers or booleans, whatever it has now."""
         return feature in self._types
 
+    def take_back(self, feature: str) -> None:
+        """Forget that a feature is categorical, as a value made it that could not be used.
+
+        No row and no code from before is valid then. Stored categories make it categorical again.
+        """
+        if self._codes.pop(feature, None) is not None:
+            del self._values[feature]
+            self._layouts = set()
+            self.mark = object() if self._codes else NUMBERS
+
     def renew(self) -> None:
         """Assign the codes of features with very many anew; call this between two observations.
 

@@ -47,17 +47,17 @@ class Explainer(Described):
         from fluxplain.evaluate import as_evaluator  # noqa: PLC0415  loads River
 
         self.model = model
-        self.method = method
+        self._method = method
         self.evaluator = as_evaluator(model, evaluator)
-        self.encoding = Encoding()
+        self._encoding = Encoding()
         self._needed = features
 
-    def check(self, observed: Observed) -> None:
+    def _check(self, observed: Observed) -> None:
         """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
         check_observation(observed, self._needed)
 
     @abstractmethod
-    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+    def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Process the outputs on the observation itself and on the question's inputs, if any."""
 
 
@@ -111,18 +111,18 @@ def explain_together(
     """
     if not explainers:
         return []
-    evaluator, encoding = explainers[0].evaluator, explainers[0].encoding
+    evaluator, encoding = explainers[0].evaluator, explainers[0]._encoding
     for explainer in explainers:
         if explainer.evaluator is not evaluator:
             raise ValueError("the explainers have different models or evaluators")
     encoding.renew()
     for explainer in explainers:
-        explainer.method.prepare(encoding)
+        explainer._method.prepare(encoding)
     try:
         observed = encoding.observe(x)
         for explainer in explainers:
-            explainer.check(observed)
-        questions = [explainer.method.ask(observed) for explainer in explainers]
+            explainer._check(observed)
+        questions = [explainer._method.ask(observed) for explainer in explainers]
         try:
             _explain(explainers, questions, observed, y)
         except NoOutputError:
@@ -130,7 +130,7 @@ def explain_together(
                 with suppress(NoOutputError):  # the model may have no output before it learns
                     _explain([explainer], [question], observed, y)
         for explainer in explainers:
-            explainer.method.store(observed)
+            explainer._method.store(observed)
     except Exception as error:
         if (named := error_of_value(error, x, encoding)) is not None:
             raise named from error
@@ -146,5 +146,5 @@ def _explain(
 ) -> None:
     prediction, tables = ask_model(explainers[0].evaluator, observed, questions)
     for explainer, question, table in zip(explainers, questions, tables, strict=True):
-        explainer.method.see(prediction)
-        explainer.take(y, question, prediction, table)
+        explainer._method.see(prediction)
+        explainer._take(y, question, prediction, table)

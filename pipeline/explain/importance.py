@@ -33,7 +33,7 @@ class Importances(Estimates):
         """The smoothing rate."""
         return self._means.alphas[self._place]
 
-    def numbers(self, of: Estimated) -> dict[str, float]:
+    def _numbers(self, of: Estimated) -> dict[str, float]:
         """Return the values, variances or standard errors by name."""
         return self._by_name(getattr(self._means, of)[self._place])
 
@@ -78,7 +78,7 @@ class ImportanceExplainer(Importances, Explainer):
         As :class:`~fluxplain.explain.explainers.Explainer`.
     """
 
-    method: ImportanceMethod
+    _method: ImportanceMethod
 
     def __init__(
         self,
@@ -118,14 +118,14 @@ class ImportanceExplainer(Importances, Explainer):
         [values] = explain_together([self], x, y)
         return values
 
-    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+    def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Smooth the increments."""
         if question is None:
             return
-        _, labels, blocks, _ = self.method.answer(question, prediction, table)
+        _, labels, blocks, _ = self._method.answer(question, prediction, table)
         blocks = np.asarray(blocks)
         own = aligned(prediction, labels)
-        increments = self.method.increments(self.loss, [y], labels, own, blocks)
+        increments = self._method.increments(self.loss, [y], labels, own, blocks)
         if not isfinite(increments.sum()):
             for name, increment in self._by_name(increments).items():
                 if not isfinite(increment):

@@ -180,12 +180,12 @@ class IncrementalReasons(Importances, Described):
     ) -> None:
         self.model = model
         self.players = Players(features)
-        self.effort = check_effort(error, most_inputs)
+        self._effort = check_effort(error, most_inputs)
         self.evaluator = as_evaluator(model, evaluator)
-        self.encoding = Encoding()
+        self._encoding = Encoding()
         self._rng = random.Random(seed)
-        self.background = Background(self.players, reservoir_size, self._rng, warm_up)
-        reach = 2 * self.background.reservoir.size
+        self._background = Background(self.players, reservoir_size, self._rng, warm_up)
+        reach = 2 * self._background.reservoir.size
         alphas = check_alphas(alpha)
         means = ExponentialMeans(len(self.players), alphas, debias=debias, reach=reach)
         super().__init__(self.players.names, means, 0)
@@ -208,7 +208,7 @@ class IncrementalReasons(Importances, Described):
         found, observed = self._found(x)
         if found is not None:
             self._means.update(absolute(found)[None])
-        self.background.store(observed)
+        self._background.store(observed)
         return None if found is None else self._reasons(found, label)
 
     def reasons(self, x: Observation, label: Label | None = None) -> OutputReasons | None:
@@ -223,14 +223,14 @@ class IncrementalReasons(Importances, Described):
         return {"alpha": " and ".join(map(str, self._means.alphas))}
 
     def _found(self, x: Observation) -> tuple[Contributions | None, Observed]:
-        self.encoding.renew()
-        self.background.prepare(self.encoding)
+        self._encoding.renew()
+        self._background.prepare(self._encoding)
         try:
-            observed = self.encoding.observe(x)
+            observed = self._encoding.observe(x)
             check_observation(observed, self.players.features)
             return self._contributions(observed), observed
         except Exception as error:
-            if (named := error_of_value(error, x, self.encoding)) is not None:
+            if (named := error_of_value(error, x, self._encoding)) is not None:
                 raise named from error
             raise
 
@@ -239,8 +239,8 @@ class IncrementalReasons(Importances, Described):
             prediction, _ = ask_model(self.evaluator, observed, [])
         except NoOutputError:
             return None
-        given = self.evaluator, observed, prediction, self.effort, self._rng
-        return self.background.contributions(*given)
+        given = self.evaluator, observed, prediction, self._effort, self._rng
+        return self._background.contributions(*given)
 
     def _reasons(self, found: Contributions, label: Label | None) -> OutputReasons | None:
         if label is None:

@@ -78,7 +78,7 @@ class IncrementalSAGE(ImportanceExplainer):
     {'a': 4.5, 'b': 0.0}
     """
 
-    method: "SAGE"
+    _method: "SAGE"
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class IncrementalSAGE(ImportanceExplainer):
     @property
     def mean_prediction(self) -> Output:
         """The output when no feature is known: the smoothed mean output."""
-        return self.method.mean_prediction.value
+        return self._method.mean_prediction.value
 
 
 class Draw(NamedTuple):

@@ -9,6 +9,8 @@ from fluxplain.evaluate import Encoding, Observation, as_observation
 def error_of_value(error: Exception, x: Observation, encoding: Encoding) -> ValueError | None:
     """Return an error that names the unusual value of an observation; None if there is none.
 
+    The feature does not stay categorical because of this value.
+
     Values are judged only after something has failed: some models take None, NaN, or text among
     numbers, and looking at each value of each observation would cost time.
 
@@ -27,6 +29,7 @@ def error_of_value(error: Exception, x: Observation, encoding: Encoding) -> Valu
         if f"feature {feature!r}" in str(error):
             return None
         if reason := _reason(value, had_numbers=encoding.had_numbers(feature)):
+            encoding.take_back(feature)
             return ValueError(
                 f"the feature {feature!r} is {reprlib.repr(value)}, {reason}: {error}"
             )

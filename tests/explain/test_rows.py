@@ -180,6 +180,21 @@ def test_a_value_that_the_model_cannot_take_is_named(
     assert raised.value.__cause__ is not None
 
 
+@pytest.mark.parametrize("value", ["old", None, [1.0]])
+def test_a_value_that_cannot_be_used_makes_later_explanations_no_slower(value: Any) -> None:
+    model = linear_model.LinearRegression()
+    reasons = IncrementalReasons(model, ["a", "b"], reservoir_size=3, seed=1)
+    for t in range(10):
+        found = reasons.explain_one({"a": float(t % 3), "b": float(t)})
+        model.learn_one({"a": float(t % 3), "b": float(t)}, 1.0)
+    with pytest.raises(ValueError, match="'b' is"):
+        reasons.explain_one({"a": 1.0, "b": value})
+    after = reasons.explain_one({"a": 1.0, "b": 1.0})
+    assert found is not None
+    assert after is not None
+    assert found.way == after.way == "structure"  # not one call for each input
+
+
 def test_text_at_the_points_of_numbers_is_named() -> None:
     class Zero:
         def predict_one(self, x: object) -> float:
