@@ -93,8 +93,9 @@ def explain_together(
     Raises
     ------
     ValueError
-        If they explain different models, or use different evaluators; or if the model or an
-        explainer cannot use a value: then the message names feature and value.
+        If they explain different models, or use different evaluators.
+    ValueError, TypeError
+        If the model or an explainer cannot use a value; the message names it.
 
     Examples
     --------

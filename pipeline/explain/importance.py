@@ -112,7 +112,7 @@ class ImportanceExplainer(Importances, Explainer):
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError
             If the model or the explainer cannot use a value; the message names it.
         """
         [values] = explain_together([self], x, y)

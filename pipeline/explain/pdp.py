@@ -210,7 +210,7 @@ class EffectExplainer(Explainer):
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError
             If the model or the explainer cannot use a value; the message names it.
         """
         [values] = explain_together([self], x)

@@ -6,10 +6,11 @@ import reprlib
 from fluxplain.evaluate import Encoding, Observation, as_observation
 
 
-def error_of_value(error: Exception, x: Observation, encoding: Encoding) -> ValueError | None:
+def error_of_value(error: Exception, x: Observation, encoding: Encoding) -> Exception | None:
     """Return an error that names the unusual value of an observation; None if there is none.
 
-    The feature does not stay categorical because of this value.
+    It is a ``TypeError`` if the other one is, else a ``ValueError``; None also if the other one
+    names a feature. The feature does not stay categorical because of this value.
 
     Values are judged only after something has failed: some models take None, NaN, or text among
     numbers, and looking at each value of each observation would cost time.
@@ -19,20 +20,19 @@ def error_of_value(error: Exception, x: Observation, encoding: Encoding) -> Valu
     >>> encoding = Encoding()
     >>> _ = encoding.observe({"age": 30.0})
     >>> error_of_value(TypeError("no real number"), {"age": "old"}, encoding)
-    ValueError("the feature 'age' is 'old', but was a number before: no real number")
+    TypeError("the feature 'age' is 'old', but was a number before: no real number")
     """
     try:
         x = as_observation(x)
     except TypeError:  # it is the error itself
         return None
     for feature, value in x.items():
-        if f"feature {feature!r}" in str(error):
-            return None
         if reason := _reason(value, had_numbers=encoding.had_numbers(feature)):
             encoding.take_back(feature)
-            return ValueError(
-                f"the feature {feature!r} is {reprlib.repr(value)}, {reason}: {error}"
-            )
+            if "the feature '" in str(error):
+                return None
+            of = TypeError if isinstance(error, TypeError) else ValueError
+            return of(f"the feature {feature!r} is {reprlib.repr(value)}, {reason}: {error}")
     return None
 
 
@@ -41,4 +41,5 @@ def _reason(value: object, *, had_numbers: bool) -> str:
         return "but was a number before" if had_numbers else ""
     if not isinstance(value, bool | int | float):
         return "not a number, a boolean or text"
-    return "" if math.isfinite(value) else "not a finite number"
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    return "" if is_finite else "not a finite number"
