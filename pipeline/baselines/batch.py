@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed
+from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, as_observation
 from fluxplain.evaluate.encoding import Floats, columns_of
 from fluxplain.explain.explainers import check_observation
-from fluxplain.explain.losses import Loss, Target, get_loss
+from fluxplain.explain.losses import AnyLoss, Target, get_loss
 from fluxplain.explain.players import Players
 
 
@@ -24,7 +24,7 @@ class Batch:
         ys: Sequence[Target],
         players: Players,
         *,
-        loss: str | Loss,
+        loss: AnyLoss,
         evaluator: Evaluator,
     ) -> None:
         if len(xs) != len(ys):
@@ -36,6 +36,7 @@ class Batch:
         self.evaluator = evaluator
         self.ys = ys
         encoding = Encoding()
+        xs = [as_observation(x) for x in xs]
         for x in xs:
             encoding.learn(x)  # before encoding, so that all are encoded alike
         self.observed = [encoding.observe(x) for x in xs]

@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from fluxplain.evaluate import Encoding, Evaluator, Inputs, Observation, Value, as_evaluator
+from fluxplain.evaluate import (
+    Encoding,
+    Evaluator,
+    Inputs,
+    Observation,
+    Value,
+    as_evaluator,
+    as_observation,
+)
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import curve_kernels
@@ -199,6 +207,7 @@ def _points(  # noqa: PLR0917  the arguments of both
     if not xs:
         raise ValueError("xs is empty, but at least 1 observation is needed")
     encoding = Encoding()
+    xs = [as_observation(x) for x in xs]
     observed = [encoding.observe(x) for x in xs]
     for each in observed:
         check_observation(each, tuple(features))

@@ -11,7 +11,7 @@ import numpy as np
 
 from fluxplain.baselines.batch import Batch
 from fluxplain.evaluate import Evaluator, Observation, as_evaluator
-from fluxplain.explain.losses import Loss, Target
+from fluxplain.explain.losses import AnyLoss, Target
 from fluxplain.explain.method import ask_model
 from fluxplain.explain.pfi import PFI, drawn
 from fluxplain.explain.players import Features, Players
@@ -27,7 +27,7 @@ def batch_pfi(
     ys: Sequence[Target],
     features: Features,
     *,
-    loss: str | Loss = "cross_entropy",
+    loss: AnyLoss = "cross_entropy",
     permutations: int = DEFAULT_PERMUTATIONS,
     seed: int | None = None,
     evaluator: Evaluator | str = "auto",
@@ -80,7 +80,7 @@ def expected_pfi(
     ys: Sequence[Target],
     features: Features,
     *,
-    loss: str | Loss = "cross_entropy",
+    loss: AnyLoss = "cross_entropy",
     evaluator: Evaluator | str = "auto",
 ) -> dict[str, float]:
     """Return how much the mean loss grows over all pairs of observations: the model reliance.

@@ -15,7 +15,7 @@ from fluxplain.evaluate import Evaluator, Observation, as_evaluator
 from fluxplain.evaluate.table import aligned
 from fluxplain.explain import curve_kernels, kernels
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples, draws
-from fluxplain.explain.losses import Loss, Target
+from fluxplain.explain.losses import AnyLoss, Target
 from fluxplain.explain.method import ask_model
 from fluxplain.explain.parameter_checks import ALL
 from fluxplain.explain.players import Features, Players
@@ -35,7 +35,7 @@ def batch_sage(
     ys: Sequence[Target],
     features: Features,
     *,
-    loss: str | Loss = "cross_entropy",
+    loss: AnyLoss = "cross_entropy",
     inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
     seed: int | None = None,
     evaluator: Evaluator | str = "auto",

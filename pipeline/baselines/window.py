@@ -12,10 +12,18 @@ from functools import partial
 from fluxplain.baselines.batch import Batch
 from fluxplain.baselines.batch_pfi import DEFAULT_PERMUTATIONS, check_permutations, permuted_pfi
 from fluxplain.baselines.batch_sage import permuted_sage
-from fluxplain.evaluate import Encoding, Evaluator, NoOutputError, Observation, Value, as_evaluator
+from fluxplain.evaluate import (
+    Encoding,
+    Evaluator,
+    NoOutputError,
+    Observation,
+    Value,
+    as_evaluator,
+    as_observation,
+)
 from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples
-from fluxplain.explain.losses import Loss, Target, get_loss
+from fluxplain.explain.losses import AnyLoss, Target, get_loss
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
 
@@ -31,7 +39,7 @@ class WindowExplainer:
         model: object,
         features: Features,
         *,
-        loss: str | Loss,
+        loss: AnyLoss,
         window: int,
         stride: int,
         seed: int | None,
@@ -63,8 +71,9 @@ class WindowExplainer:
         y
             The label.
         """
+        x = dict(as_observation(x))
         check_observation(Encoding().observe(x), self.players.features)
-        self._window.append((dict(x), y))
+        self._window.append((x, y))
         self._until_next -= 1
         if not self._until_next:
             self._until_next = self.stride
@@ -110,7 +119,7 @@ class IntervalPFI(WindowExplainer):
         features: Features,
         *,
         interval: int = 1000,
-        loss: str | Loss = "cross_entropy",
+        loss: AnyLoss = "cross_entropy",
         permutations: int = DEFAULT_PERMUTATIONS,
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",
@@ -171,7 +180,7 @@ class SlidingWindowSAGE(WindowExplainer):
         *,
         window: int = 1000,
         stride: int | None = None,
-        loss: str | Loss = "cross_entropy",
+        loss: AnyLoss = "cross_entropy",
         inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",

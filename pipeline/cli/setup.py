@@ -7,7 +7,7 @@ import orjson
 import typer
 from rich.table import Column, Table
 
-from fluxplain import evaluate, models, stages
+from fluxplain import evaluate, stages
 from fluxplain.cli import common as cli
 from fluxplain.cli.autocorrelation_check import autocorrelation_warnings
 from fluxplain.config import Config, ConfigError
@@ -21,6 +21,7 @@ from fluxplain.kafka.ownership.registered import Fingerprint
 from fluxplain.kafka.registry.codec import check_registry
 from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
+from fluxplain.models.scores import title
 from fluxplain.schemas import DeadLetter, stream_name
 
 topics_app = cli.group("topics", cli.PREPARE, "Create and describe the pipeline's topics.")
@@ -205,7 +206,7 @@ def _try_model(settings: Config) -> tuple[str, str]:
 
     topic = settings.topic(settings.source)
     stage = stages.ModelStage(settings, stream_name(topic, 0))
-    model = models.title(stage.model)
+    model = title(stage.model)
     evaluator = evaluate.choose(stage.model, settings.model.evaluator)
     x = {name: 0.0 if kind == "numeric" else "a" for name, kind in settings.features.items()}
     value = orjson.dumps({"x": x})

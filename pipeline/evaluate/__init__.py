@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fluxplain.evaluate.choice import Choice, as_evaluator, choose, evaluator_for
     from fluxplain.evaluate.encoding import Encoding, Inputs, Observed
     from fluxplain.evaluate.generic import GenericEvaluator, model_kind
+    from fluxplain.evaluate.observations import as_observation
     from fluxplain.evaluate.table import Table
 else:
     __getattr__, __dir__ = lazy(
@@ -28,6 +29,7 @@ else:
         choice=["Choice", "as_evaluator", "choose", "evaluator_for"],
         encoding=["Encoding", "Inputs", "Observed"],
         generic=["GenericEvaluator", "model_kind"],
+        observations=["as_observation"],
         table=["Table"],
     )
 
@@ -46,6 +48,7 @@ __all__ = [
     "Table",
     "Value",
     "as_evaluator",
+    "as_observation",
     "choose",
     "evaluator_for",
     "model_kind",

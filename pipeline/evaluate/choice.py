@@ -9,6 +9,7 @@ from river import compose
 from fluxplain.evaluate.batched import BatchEvaluator
 from fluxplain.evaluate.encoded import EncodedLinearEvaluator, are_by_feature
 from fluxplain.evaluate.ensemble import EnsembleEvaluator
+from fluxplain.evaluate.estimators import EstimatorEvaluator
 from fluxplain.evaluate.evaluator import Evaluator, Kind
 from fluxplain.evaluate.generic import GenericEvaluator, final_step
 from fluxplain.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorEvaluator
@@ -95,6 +96,10 @@ def choose(model: object, kind: str = "auto") -> Choice:
     """Return the evaluator for ``model``, with the reason; see :func:`evaluator_for`."""
     if kind not in get_args(Kind):
         raise ValueError(f"unknown evaluator {kind!r}: use one of {', '.join(get_args(Kind))}")
+    if EstimatorEvaluator.covers(model):
+        if kind not in {"auto", "batch"}:
+            raise TypeError(_cannot(model))
+        return Choice(EstimatorEvaluator(model), "batch", "one data frame for all inputs")
     one_by_one = GenericEvaluator(model)
     if kind == "generic":
         return Choice(one_by_one, kind, "one call per input, as configured")
@@ -106,7 +111,11 @@ def choose(model: object, kind: str = "auto") -> Choice:
         return Choice(one_by_one, "generic", f"one call per input: no faster way for {name}")
     if kind == "batch":
         return Choice(BatchEvaluator(model), kind, "one call for all inputs, as configured")
-    raise TypeError(f"the model, {name}, cannot be evaluated that way")
+    raise TypeError(_cannot(final_step(model)))
+
+
+def _cannot(final: object) -> str:
+    return f"the model, {type(final).__name__}, cannot be evaluated that way"
 
 
 def _faster(model: object) -> Choice | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fluxplain.evaluate.evaluator import Observation, Value
+from fluxplain.evaluate.observations import as_observation, with_python_numbers
 
 Floats = NDArray[np.float64]
 
@@ -148,6 +149,20 @@ class Encoding:
         """Return whether the numbers of a feature are codes."""
         return feature in self._codes
 
+    def had_numbers(self, feature: str) -> bool:
+        """Return whether a feature has had numbers or booleans, whatever it has now."""
+        return feature in self._types
+
+    def take_back(self, feature: str) -> None:
+        """Forget that a feature is categorical, as a value made it that could not be used.
+
+        No row and no code from before is valid then. Stored categories make it categorical again.
+        """
+        if self._codes.pop(feature, None) is not None:
+            del self._values[feature]
+            self._layouts = set()
+            self.mark = object() if self._codes else NUMBERS
+
     def renew(self) -> None:
         """Assign the codes of features with very many anew; call this between two observations.
 
@@ -157,10 +172,18 @@ class Encoding:
             self._categorize(feature)
 
     def observe(self, x: Observation) -> Observed:
-        """Return an observation with its encoded row."""
+        """Return an observation with its encoded row; see :func:`as_observation` for other rows.
+
+        What is unusual about a value or a row is found where its layout is not known.
+        """
         features = tuple(x)
-        layout = features, tuple(map(type, x.values()))
+        try:
+            layout = features, tuple(map(type, x.values()))
+        except (AttributeError, TypeError):
+            return self.observe(as_observation(x))
         if layout not in self._layouts:
+            if (plain := with_python_numbers(x)) is not x:
+                return self.observe(plain)
             self.learn(x)
             self._layouts = self._layouts if len(self._layouts) < MOST_LAYOUTS else set()
             self._layouts.add(layout)

@@ -8,6 +8,7 @@ from river import base, compose
 
 from fluxplain.evaluate.encoding import Inputs
 from fluxplain.evaluate.evaluator import Label, NoOutputError, Observation, Output
+from fluxplain.evaluate.foreign_models import advice
 from fluxplain.evaluate.table import Table, table_of
 
 
@@ -36,11 +37,9 @@ class GenericEvaluator:
         final = final_step(model)
         self._probabilistic = has_probabilities(final)
         self._classifier = isinstance(final, base.Classifier)
-        if not self._probabilistic and not callable(getattr(final, "predict_one", None)):
-            raise TypeError(
-                f"{type(model).__name__} cannot be evaluated: "
-                "a model needs predict_proba_one or predict_one"
-            )
+        has_either = self._probabilistic or callable(getattr(final, "predict_one", None))
+        if not has_either or isinstance(model, type):
+            raise TypeError(advice(final))
 
     def __call__(self, inputs: Inputs) -> Table:
         """Return the outputs; see :class:`Evaluator`."""

@@ -146,7 +146,7 @@ class Effects(Estimates):
         several = axes if isinstance(axes, tuple) else (axes,)
         return self.surfaces[name].update_table([as_grid(axis) for axis in several], outputs)
 
-    def numbers(self, of: Estimated) -> dict[str, float]:
+    def _numbers(self, of: Estimated) -> dict[str, float]:
         """Return the values, variances or standard errors by name."""
         ranks = getattr(self.ranks, of).tolist()
         if len(ranks) == len(self._names):

@@ -6,12 +6,13 @@ from contextlib import suppress
 from typing import Any
 
 from fluxplain.evaluate import Encoding, Evaluator, NoOutputError, Observation, Observed, Table
+from fluxplain.explain.descriptions import Described
 from fluxplain.explain.losses import Target
 from fluxplain.explain.method import Method, Question, ask_model
-from fluxplain.explain.smoothing import Estimates
+from fluxplain.explain.unusable_values import error_of_value
 
 
-class Explainer(Estimates):
+class Explainer(Described):
     """Base of all explainers: a method with its estimates.
 
     ``encoding`` is used when the explainer runs alone. Subclasses take these arguments:
@@ -19,8 +20,8 @@ class Explainer(Estimates):
     Parameters
     ----------
     model
-        Any object with ``predict_proba_one`` (preferred) or ``predict_one``. It is evaluated,
-        never changed.
+        Any object with ``predict_proba_one`` (preferred) or ``predict_one``, or a scikit-learn
+        classifier or regressor that was fitted to a data frame. It is evaluated, never changed.
     categorical
         Which features are categorical. By default those whose first value is text or a boolean.
     debias
@@ -37,7 +38,7 @@ class Explainer(Estimates):
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be evaluated.
+        If the model cannot be evaluated; the message says what to give instead.
     """
 
     def __init__(
@@ -45,17 +46,18 @@ class Explainer(Estimates):
     ) -> None:
         from fluxplain.evaluate import as_evaluator  # noqa: PLC0415  loads River
 
-        self.method = method
+        self.model = model
+        self._method = method
         self.evaluator = as_evaluator(model, evaluator)
-        self.encoding = Encoding()
+        self._encoding = Encoding()
         self._needed = features
 
-    def check(self, observed: Observed) -> None:
+    def _check(self, observed: Observed) -> None:
         """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
         check_observation(observed, self._needed)
 
     @abstractmethod
-    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+    def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Process the outputs on the observation itself and on the question's inputs, if any."""
 
 
@@ -79,7 +81,8 @@ def explain_together(
     explainers
         Explainers of the same model.
     x
-        Feature → value; every explained feature must be there.
+        Feature → value, as a dictionary or a row with names, such as a pandas row; every explained
+        feature must be there.
     y
         The label; may be omitted if no explainer needs it.
 
@@ -91,6 +94,8 @@ def explain_together(
     ------
     ValueError
         If they explain different models, or use different evaluators.
+    ValueError, TypeError
+        If the model or an explainer cannot use a value; the message names it.
 
     Examples
     --------
@@ -107,25 +112,30 @@ def explain_together(
     """
     if not explainers:
         return []
-    evaluator, encoding = explainers[0].evaluator, explainers[0].encoding
+    evaluator, encoding = explainers[0].evaluator, explainers[0]._encoding
     for explainer in explainers:
         if explainer.evaluator is not evaluator:
             raise ValueError("the explainers have different models or evaluators")
     encoding.renew()
     for explainer in explainers:
-        explainer.method.prepare(encoding)
-    observed = encoding.observe(x)
-    for explainer in explainers:
-        explainer.check(observed)
-    questions = [explainer.method.ask(observed) for explainer in explainers]
+        explainer._method.prepare(encoding)
     try:
-        _explain(explainers, questions, observed, y)
-    except NoOutputError:
-        for explainer, question in zip(explainers, questions, strict=True):
-            with suppress(NoOutputError):  # the model may have no output before it learns
-                _explain([explainer], [question], observed, y)
-    for explainer in explainers:
-        explainer.method.store(observed)
+        observed = encoding.observe(x)
+        for explainer in explainers:
+            explainer._check(observed)
+        questions = [explainer._method.ask(observed) for explainer in explainers]
+        try:
+            _explain(explainers, questions, observed, y)
+        except NoOutputError:
+            for explainer, question in zip(explainers, questions, strict=True):
+                with suppress(NoOutputError):  # the model may have no output before it learns
+                    _explain([explainer], [question], observed, y)
+        for explainer in explainers:
+            explainer._method.store(observed)
+    except Exception as error:
+        if (named := error_of_value(error, x, encoding)) is not None:
+            raise named from error
+        raise
     return [explainer.values for explainer in explainers]
 
 
@@ -137,5 +147,5 @@ def _explain(
 ) -> None:
     prediction, tables = ask_model(explainers[0].evaluator, observed, questions)
     for explainer, question, table in zip(explainers, questions, tables, strict=True):
-        explainer.method.see(prediction)
-        explainer.take(y, question, prediction, table)
+        explainer._method.see(prediction)
+        explainer._take(y, question, prediction, table)

@@ -9,7 +9,7 @@ from fluxplain.evaluate import Evaluator, Observation, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import aligned
 from fluxplain.explain.explainers import Explainer, explain_together
-from fluxplain.explain.losses import Loss, Target, get_loss
+from fluxplain.explain.losses import AnyLoss, Target, get_loss
 from fluxplain.explain.method import ImportanceMethod, Question
 from fluxplain.explain.smoothing import (
     Alpha,
@@ -33,7 +33,7 @@ class Importances(Estimates):
         """The smoothing rate."""
         return self._means.alphas[self._place]
 
-    def numbers(self, of: Estimated) -> dict[str, float]:
+    def _numbers(self, of: Estimated) -> dict[str, float]:
         """Return the values, variances or standard errors by name."""
         return self._by_name(getattr(self._means, of)[self._place])
 
@@ -55,7 +55,10 @@ class ImportanceExplainer(Importances, Explainer):
         ``{"place": ["lat", "lon"]}``, defines groups of features that are explained as one.
     loss
         ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
-        ``"squared_error"``, or a function of (label, output).
+        ``"squared_error"``, or a function of (label, output). Or a metric of River that is the mean
+        of a loss of each record, or its class: ``CrossEntropy`` and ``LogLoss`` are
+        ``"cross_entropy"``, ``Accuracy`` is ``"zero_one"``, ``MAE`` and ``MSE`` are the errors.
+        Earlier records that an object has seen do not count.
     alpha
         Smoothing rate, in (0, 1], or several: ``at(rate)`` has the estimates with any of them, from
         the same model outputs.
@@ -75,14 +78,14 @@ class ImportanceExplainer(Importances, Explainer):
         As :class:`~fluxplain.explain.explainers.Explainer`.
     """
 
-    method: ImportanceMethod
+    _method: ImportanceMethod
 
     def __init__(
         self,
         model: object,
         method: ImportanceMethod,
         *,
-        loss: str | Loss,
+        loss: AnyLoss,
         alpha: Alpha,
         debias: bool,
         evaluator: Evaluator | str,
@@ -102,21 +105,27 @@ class ImportanceExplainer(Importances, Explainer):
         Parameters
         ----------
         x
-            Feature → value; every explained feature must be there.
+            Feature → value, as a dictionary or a row with names, such as a pandas row; every
+            explained feature must be there.
         y
             The label.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model or the explainer cannot use a value; the message names it.
         """
         [values] = explain_together([self], x, y)
         return values
 
-    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+    def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Smooth the increments."""
         if question is None:
             return
-        _, labels, blocks, _ = self.method.answer(question, prediction, table)
+        _, labels, blocks, _ = self._method.answer(question, prediction, table)
         blocks = np.asarray(blocks)
         own = aligned(prediction, labels)
-        increments = self.method.increments(self.loss, [y], labels, own, blocks)
+        increments = self._method.increments(self.loss, [y], labels, own, blocks)
         if not isfinite(increments.sum()):
             for name, increment in self._by_name(increments).items():
                 if not isfinite(increment):
@@ -126,6 +135,13 @@ class ImportanceExplainer(Importances, Explainer):
                     )
         self._increments[0] = increments
         self._means.update(self._increments)
+
+    def _explained(self) -> int:
+        return self._means.n
+
+    def _settings(self) -> dict[str, str]:
+        name = getattr(self.loss, "__name__", type(self.loss).__name__)
+        return {"loss": name, "alpha": " and ".join(map(str, self._means.alphas))}
 
     @property
     def increments(self) -> dict[str, float]:

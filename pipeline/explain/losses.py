@@ -7,7 +7,7 @@ loss is any such function.
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -16,11 +16,15 @@ from fluxplain.evaluate.compiled import plain
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels
 from fluxplain.explain import loss_kernels as kernels
+from fluxplain.explain.river_losses import Metric, is_river, loss_of
 
 Target = Label | float
 """A label: a class, or a number."""
 
 Loss = Callable[[Target, Output], float]
+
+AnyLoss = str | Loss | Metric | type[Metric]
+"""The name of a loss, a function of (label, output), or a metric of River or its class."""
 
 _loss = plain(kernels.loss)
 
@@ -210,27 +214,32 @@ def _kind(loss: Loss, labels: Labels) -> int | None:
     return kind if fits else None
 
 
-def get_loss(loss: str | Loss) -> Loss:
-    """Return the loss of that name, or the function itself.
+def get_loss(loss: AnyLoss) -> Loss:
+    """Return the loss of that name or of that metric of River, or the function itself.
 
     Raises
     ------
     ValueError
-        If no loss has that name.
+        If no loss has that name, or the metric is no mean of losses of single records.
 
     Examples
     --------
     >>> get_loss("brier") is brier
     True
+    >>> from river import metrics
+    >>> get_loss(metrics.MSE()) is squared_error
+    True
     """
+    if is_river(loss):
+        loss = loss_of(loss)
     if callable(loss):
-        return loss
+        return cast(Loss, loss)
     try:
-        return LOSSES[loss]
-    except KeyError:
+        return LOSSES[cast(str, loss)]
+    except (KeyError, TypeError):  # TypeError: not even hashable
         raise ValueError(
-            f"unknown loss {loss!r}: use one of {', '.join(LOSSES)}, or a function of "
-            "(label, output)"
+            f"unknown loss {loss!r}: use one of {', '.join(LOSSES)}, a metric of River, or a "
+            "function of (label, output)"
         ) from None
 
 

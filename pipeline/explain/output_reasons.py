@@ -16,6 +16,7 @@ from fluxplain.evaluate import (
 )
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.evaluator import Label
+from fluxplain.explain.descriptions import Described
 from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.importance import Importances
 from fluxplain.explain.method import ask_model
@@ -24,6 +25,7 @@ from fluxplain.explain.players import Features, Players
 from fluxplain.explain.shapley import Contributions, Effort, Game, Way, contributions
 from fluxplain.explain.smoothing import Alpha, ExponentialMeans, check_alphas
 from fluxplain.explain.storage import Delay, GeometricReservoir, entering
+from fluxplain.explain.unusable_values import error_of_value
 
 DEFAULT_EFFORT = Effort(error=0.05, most_inputs=10_000)
 
@@ -121,7 +123,7 @@ class Background:
             pass
 
 
-class IncrementalReasons(Importances):
+class IncrementalReasons(Importances, Described):
     """Why a model that learns gave each output, and which features move its outputs most.
 
     A contribution is an interventional Shapley value of the output on one observation, against the
@@ -176,13 +178,14 @@ class IncrementalReasons(Importances):
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",
     ) -> None:
+        self.model = model
         self.players = Players(features)
-        self.effort = check_effort(error, most_inputs)
+        self._effort = check_effort(error, most_inputs)
         self.evaluator = as_evaluator(model, evaluator)
-        self.encoding = Encoding()
+        self._encoding = Encoding()
         self._rng = random.Random(seed)
-        self.background = Background(self.players, reservoir_size, self._rng, warm_up)
-        reach = 2 * self.background.reservoir.size
+        self._background = Background(self.players, reservoir_size, self._rng, warm_up)
+        reach = 2 * self._background.reservoir.size
         alphas = check_alphas(alpha)
         means = ExponentialMeans(len(self.players), alphas, debias=debias, reach=reach)
         super().__init__(self.players.names, means, 0)
@@ -193,7 +196,8 @@ class IncrementalReasons(Importances):
         Parameters
         ----------
         x
-            Feature → value; every explained feature must be there.
+            Feature → value, as a dictionary or a row with names, such as a pandas row; every
+            explained feature must be there.
         label
             The class whose probability is explained; by default the most probable one.
 
@@ -204,7 +208,7 @@ class IncrementalReasons(Importances):
         found, observed = self._found(x)
         if found is not None:
             self._means.update(absolute(found)[None])
-        self.background.store(observed)
+        self._background.store(observed)
         return None if found is None else self._reasons(found, label)
 
     def reasons(self, x: Observation, label: Label | None = None) -> OutputReasons | None:
@@ -212,17 +216,31 @@ class IncrementalReasons(Importances):
         found, _ = self._found(x)
         return None if found is None else self._reasons(found, label)
 
+    def _explained(self) -> int:
+        return self._means.n
+
+    def _settings(self) -> dict[str, str]:
+        return {"alpha": " and ".join(map(str, self._means.alphas))}
+
     def _found(self, x: Observation) -> tuple[Contributions | None, Observed]:
-        self.encoding.renew()
-        self.background.prepare(self.encoding)
-        observed = self.encoding.observe(x)
-        check_observation(observed, self.players.features)
+        self._encoding.renew()
+        self._background.prepare(self._encoding)
+        try:
+            observed = self._encoding.observe(x)
+            check_observation(observed, self.players.features)
+            return self._contributions(observed), observed
+        except Exception as error:
+            if (named := error_of_value(error, x, self._encoding)) is not None:
+                raise named from error
+            raise
+
+    def _contributions(self, observed: Observed) -> Contributions | None:
         try:
             prediction, _ = ask_model(self.evaluator, observed, [])
         except NoOutputError:
-            return None, observed
-        given = self.evaluator, observed, prediction, self.effort, self._rng
-        return self.background.contributions(*given), observed
+            return None
+        given = self.evaluator, observed, prediction, self._effort, self._rng
+        return self._background.contributions(*given)
 
     def _reasons(self, found: Contributions, label: Label | None) -> OutputReasons | None:
         if label is None:

@@ -182,7 +182,7 @@ class EffectExplainer(Explainer):
     the storage.
     """
 
-    method: PDP
+    _method: PDP
 
     def __init__(
         self,
@@ -205,28 +205,41 @@ class EffectExplainer(Explainer):
         Parameters
         ----------
         x
-            Feature → value; every explained feature must be there.
+            Feature → value, as a dictionary or a row with names, such as a pandas row; every
+            explained feature must be there.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model or the explainer cannot use a value; the message names it.
         """
         [values] = explain_together([self], x)
         return values
 
-    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:  # noqa: ARG002
+    def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:  # noqa: ARG002
         """Smooth the ICE curves."""
         if question is not None:
-            answers = self.method.answer(question, prediction, table)
+            answers = self._method.answer(question, prediction, table)
             self._contributions |= self._known().take(answers)
             self._taken(answers)
 
-    def numbers(self, of: Estimated) -> dict[str, float]:
+    def _numbers(self, of: Estimated) -> dict[str, float]:
         """Return the values, variances or standard errors by name."""
-        return self._known().numbers(of)
+        return self._known()._numbers(of)
 
     @property
     def increments(self) -> dict[str, float]:
         """Name → importance of the last ICE curve or surface; empty before the first."""
-        names = (*self.method.features, *self.method.pairs)
+        names = (*self._method.features, *self._method.pairs)
         found = self._contributions
         return {name: found[name][INCREMENT] for name in names if name in found}
+
+    def _explained(self) -> int:
+        known = self._known()
+        return max(known.smoothed(name).n for name in (*self._method.features, *self._method.pairs))
+
+    def _settings(self) -> dict[str, str]:
+        return {"alpha": str(self.alpha)}
 
     def _taken(self, answers: Answers) -> None:
         """Do more with the outputs; a hook for subclasses."""
@@ -235,7 +248,7 @@ class EffectExplainer(Explainer):
         """Return the effects; as if all features were numeric until their kinds are known."""
         if self._effects is not None:
             return self._effects
-        method, storage = self.method, self.method.storage
+        method, storage = self._method, self._method.storage
         kinds = {feature: storage.kinds.get(feature, False) for feature in storage.features}
         effects = Effects(
             {
@@ -315,9 +328,9 @@ class IncrementalPDP(EffectExplainer):
         self._ice = {feature: IceCurves(ice) for feature in kept}
         self._seen = 0
 
-    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+    def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Smooth the ICE curves, and count the observation."""
-        super().take(y, question, prediction, table)
+        super()._take(y, question, prediction, table)
         self._seen += 1
 
     def _taken(self, answers: Answers) -> None:

@@ -15,7 +15,7 @@ from fluxplain.evaluate.table import Labels
 from fluxplain.explain import kernels, loss_kernels
 from fluxplain.explain.importance import ImportanceExplainer
 from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
-from fluxplain.explain.losses import Loss, Target, compiled_loss, losses_on
+from fluxplain.explain.losses import AnyLoss, Loss, Target, compiled_loss, losses_on
 from fluxplain.explain.method import Answers, Question, copies
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.smoothing import Alpha
@@ -67,7 +67,7 @@ class IncrementalPFI(ImportanceExplainer):
         model: object,
         features: Features,
         *,
-        loss: str | Loss = "cross_entropy",
+        loss: AnyLoss = "cross_entropy",
         alpha: Alpha = 0.001,
         imputer: str = "interventional",
         categorical: Collection[str] | None = None,

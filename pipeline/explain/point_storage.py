@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fluxplain.evaluate import Encoding, Observation, Observed
+from fluxplain.evaluate import Encoding, Observation, Observed, Value
 from fluxplain.evaluate.encoding import NUMBERS, Floats, Places
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.grids import GridSettings
@@ -177,11 +177,11 @@ class PointStorage:
         for feature, categories in self._categories.items():
             categories.update(x[feature])
         for feature, extremes in self._ranges.items():
-            extremes.update(float(x[feature]))
+            extremes.update(_number(feature, x[feature]))
         if self._numeric:
             numbers = observed.encoding.plain(observed, self._numeric)
             if numbers is None:
-                numbers = np.array([x[feature] for feature in self._numeric], np.float64)
+                numbers = np.array([_number(feature, x[feature]) for feature in self._numeric])
             self._numbers.update(numbers)
 
     def take_over(self, feature: str, other: "PointStorage") -> None:
@@ -195,6 +195,16 @@ class PointStorage:
         elif feature in self._ranges:
             self._ranges[feature] = other._ranges[feature]
             self._lattices[feature] = other._lattices[feature]
+
+
+def _number(feature: str, value: Value) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the feature {feature!r} is {value!r}, but its evaluation points are numbers: "
+            "name it in categorical, if it has categories"
+        ) from None
 
 
 def equidistant(low: float, high: float, size: int) -> Floats:

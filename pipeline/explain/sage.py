@@ -17,7 +17,7 @@ from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import kernels, loss_kernels
 from fluxplain.explain.importance import ImportanceExplainer
 from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
-from fluxplain.explain.losses import Loss, Target, compiled_loss, excesses_of, losses_on
+from fluxplain.explain.losses import AnyLoss, Loss, Target, compiled_loss, excesses_of, losses_on
 from fluxplain.explain.method import Answers, Given, Question, copies, distances
 from fluxplain.explain.parameter_checks import ALL
 from fluxplain.explain.players import Features, Players
@@ -78,7 +78,7 @@ class IncrementalSAGE(ImportanceExplainer):
     {'a': 4.5, 'b': 0.0}
     """
 
-    method: "SAGE"
+    _method: "SAGE"
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class IncrementalSAGE(ImportanceExplainer):
         *,
         imputer: str = "interventional",
         categorical: Collection[str] | None = None,
-        loss: str | Loss = "cross_entropy",
+        loss: AnyLoss = "cross_entropy",
         alpha: Alpha = 0.001,
         reservoir_size: int = 100,
         warm_up: int | None = None,
@@ -112,7 +112,7 @@ class IncrementalSAGE(ImportanceExplainer):
     @property
     def mean_prediction(self) -> Output:
         """The output when no feature is known: the smoothed mean output."""
-        return self.method.mean_prediction.value
+        return self._method.mean_prediction.value
 
 
 class Draw(NamedTuple):

@@ -148,23 +148,23 @@ class Estimates(ABC):
     """Smoothed importances by the name of the feature, group or pair."""
 
     @abstractmethod
-    def numbers(self, of: Estimated) -> dict[str, float]:
+    def _numbers(self, of: Estimated) -> dict[str, float]:
         """Return the values, variances or standard errors by name."""
 
     @property
     def values(self) -> dict[str, float]:
         """Name → importance, of iPFI and iSAGE in units of the loss; 0 before the first one."""
-        return self.numbers("values")
+        return self._numbers("values")
 
     @property
     def variances(self) -> dict[str, float]:
         """Name → variance of one observation's contribution to the importance."""
-        return self.numbers("variances")
+        return self._numbers("variances")
 
     @property
     def std_errors(self) -> dict[str, float]:
         """Name → standard error of the importance; infinite while too little is known."""
-        return self.numbers("std_errors")
+        return self._numbers("std_errors")
 
     def confidence(self, delta: float) -> dict[str, float]:
         """Return name → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).

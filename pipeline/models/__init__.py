@@ -10,7 +10,7 @@ from fluxplain.loading.lazy import lazy
 if TYPE_CHECKING:
     from fluxplain.models.encoder import Encoder
     from fluxplain.models.factories import from_river
-    from fluxplain.models.scores import FaultClassifier, as_asked, minus_score, title
+    from fluxplain.models.scores import FaultClassifier, as_asked, minus_score
     from fluxplain.models.sklearn_models import from_sklearn
     from fluxplain.models.torch_models import from_torch
 else:
@@ -18,7 +18,7 @@ else:
         __name__,
         encoder=["Encoder"],
         factories=["from_river"],
-        scores=["FaultClassifier", "as_asked", "minus_score", "title"],
+        scores=["FaultClassifier", "as_asked", "minus_score"],
         sklearn_models=["from_sklearn"],
         torch_models=["from_torch"],
     )
@@ -31,5 +31,4 @@ __all__ = [
     "from_sklearn",
     "from_torch",
     "minus_score",
-    "title",
 ]

@@ -63,7 +63,16 @@ class Scored(_Detecting):
 
 
 def as_asked(model: Any, label: str) -> Any:
-    """Return a model in its pipeline form: wrapped in `Scored` if the label type is ``"none"``."""
+    """Return a model in the form that is explained: a detector with its score as prediction.
+
+    ``label`` is the label's type; a model for any other than ``"none"`` is returned as it is.
+
+    Examples
+    --------
+    >>> from river import anomaly
+    >>> as_asked(anomaly.HalfSpaceTrees(seed=1), "none").predict_one({"a": 0.5})
+    0
+    """
     return Scored(model) if label == "none" else model
 
 

@@ -43,7 +43,7 @@ def test_the_standard_error_of_a_point_is_that_of_the_mean_output_there() -> Non
     """On grids that stay where they are, of numbers and of categories."""
     model = Scripted(lambda x: float(x["a"] * x["b"] + LEVELS[x["c"]] * x["b"] ** 2))
     pdp = IncrementalPDP(model, ["a", "c"], alpha=0.01, grid_size=3, seed=1)
-    means = ExponentialMeans(5, [0.01], reach=pdp.method.reach)
+    means = ExponentialMeans(5, [0.01], reach=pdp._method.reach)
     for t, x in enumerate(normal_rows(1_500, ["b"], seed=6)):
         a, b, c = float(t % 2), float(x["b"]), "uv"[t // 2 % 2]
         pdp.explain_one({"a": a, "b": b, "c": c})
@@ -58,7 +58,7 @@ def test_the_standard_error_of_a_point_is_that_of_the_mean_output_there() -> Non
 
 def test_points_that_come_and_go_have_the_error_of_the_shift_they_share() -> None:
     pdp = IncrementalPDP(Linear({"a": 3.0, "b": 1.0}), ["a"], alpha=0.01, grid_size=4, seed=1)
-    means = ExponentialMeans(1, [0.01], reach=pdp.method.reach)
+    means = ExponentialMeans(1, [0.01], reach=pdp._method.reach)
     assert pdp.curve_errors == {"a": []}
     for x in normal_rows(1_500, ["a", "b"], seed=2):
         pdp.explain_one(x)

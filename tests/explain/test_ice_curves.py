@@ -53,7 +53,7 @@ def test_the_ice_curves_are_the_outputs_on_the_last_observations(kind: str, feat
     kept: list[dict[str, list[bool | int | float | str]]] = []
     encoding = Encoding()
     for x in rows:
-        question = pdp.method.ask(encoding.observe(x))
+        question = pdp._method.ask(encoding.observe(x))
         names, _, axes = question.about if question else ([], [], [])
         kept.append(dict(zip(names, map(as_grid, axes), strict=True)))
         pdp.explain_one(x)

@@ -82,7 +82,7 @@ def test_the_curve_of_a_linear_model_is_a_line_with_its_slope(
     )
     encoding, smoothed = Encoding(), Mean(4, alpha)
     for x in normal_rows(40, ["a", "b"], seed=2):
-        question = pdp.method.ask(encoding.observe(x))
+        question = pdp._method.ask(encoding.observe(x))
         if question is not None:
             smoothed.update(np.asarray(question.about.axes[0]))
         pdp.explain_one(x)
@@ -216,7 +216,7 @@ def test_each_storage_gives_categories_and_quantiles_of_recent_values(storage: S
     )
     for t in range(1000):
         pdp.explain_one({"a": t, "c": str(t // 250)})
-    question = pdp.method.ask(Encoding().observe({"a": 0, "c": "3"}))
+    question = pdp._method.ask(Encoding().observe({"a": 0, "c": "3"}))
     assert question is not None
     names, _, axes = question.about
     points = dict(zip(names, map(as_grid, axes), strict=True))

@@ -47,12 +47,12 @@ class Interactions(ImportanceExplainer):
         )
         self.partners = [Partners(features, [0.001], method.reach) for _ in features]
 
-    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+    def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Smooth the increments, of the partners too."""
-        super().take(y, question, prediction, table)
+        super()._take(y, question, prediction, table)
         if question is None:
             return
-        points = self.method.answer(question, prediction, table).points
+        points = self._method.answer(question, prediction, table).points
         for place, each in enumerate(self.partners):
             each.update([int(points[place][0])], [self._increments[0, place]])  # type: ignore[index, arg-type]
 
