@@ -145,12 +145,14 @@ def _weight(change: Change) -> tuple[bool, float, int]:
 def _changed(results: StreamResults, news: Sequence[Change], main: Change | None) -> str:
     if main is None:
         return "No change so far" if results.newest_seq >= 0 else "Nothing to explain yet"
-    ago = plural(max(results.newest_seq - main.seq, 0), "record")
+    since = max(results.newest_seq - main.seq, 0)
+    ago = plural(since, "record")
     if not news:
         learning = ", while the model was still learning" if main.learning else ""
         return f"No change for {ago}; the last{learning}: {in_short(main)}"
     others = f", with {plural(len(news) - 1, 'other change')}" if len(news) > 1 else ""
-    return f"Changed {ago} ago: {in_short(main)}{others}{_loss(results, news, main)}"
+    when = f"{ago} ago" if since else "just now"
+    return f"Changed {when}: {in_short(main)}{others}{_loss(results, news, main)}"
 
 
 def _loss(results: StreamResults, news: Sequence[Change], main: Change) -> str:

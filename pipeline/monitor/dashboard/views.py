@@ -39,7 +39,7 @@ OVERVIEW_S = 1.0
 
 _BRIEF = (
     *("id", "kind", "seq", "feature", "method", "before", "after", "direction", "after_seq"),
-    *("incident", "detail", "signal", "status"),
+    *("incident", "detail", "signal", "status", "effect_size", "learning"),
 )
 """Fields of a change in the page's list."""
 

@@ -75,7 +75,10 @@ class Visit:
         return self.page.locator(f"#{name}-chart").get_attribute("aria-label") or ""
 
     def changes(self) -> Locator:
-        """Return the buttons of the list of changes."""
+        """Return the buttons of the list of changes, with all incidents unfolded."""
+        self.page.evaluate(
+            "() => document.querySelectorAll('#change-list details').forEach(e => e.open = true)"
+        )
         return self.page.locator("#change-list button")
 
     def close(self) -> None:

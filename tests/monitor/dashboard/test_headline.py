@@ -1,5 +1,6 @@
 """The first lines of the page, which say whether anything is to be done."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,19 @@ def test_it_is_calm_until_something_changes_and_opens_what_did(
         expect(page.locator("#headline-change")).to_have_text("No change so far.")
         expect(page.locator("#headline-tone")).to_have_text("Calm")
         expect(page.locator("#headline-model")).to_contain_text("the model relies most on f2")
-        changed = change("f1", 590, "ipfi")
+        changed = replace(change("f1", 590, "ipfi"), effect_size=0.6)
         served.publish(changed)
         expect(page.locator("#headline-tone")).to_have_text("Changed")
         expect(page.locator("#headline-change")).to_contain_text("iPFI of f1 rose from")
+        others = [
+            replace(change("f0", 592, m), incident=changed.incident) for m in ("ipfi", "isage")
+        ]
+        served.publish(*others)
+        folded = page.locator("#change-list details")
+        expect(folded).to_contain_text("Incident with 2 other changes")
+        expect(folded.locator("button").first).to_be_hidden()
+        folded.locator("summary").click()
+        expect(folded.locator("button").first).to_be_visible()
         assert barriers(visit) == []
         page.locator("#headline-change").press("Enter")
         expect(page.locator("#story-title")).to_be_visible()

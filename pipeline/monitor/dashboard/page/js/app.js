@@ -11,7 +11,7 @@ import { drawImportance, importanceTable, makeImportance } from "./importance.js
 import { drawPerformance, makePerformance, performanceTable } from "./performance.js";
 import { drawEffect, effectFeature, effectTable, fetchEffect, makeEffect } from "./effect.js";
 import { drawFeatures, makeFeatures } from "./features.js";
-import { drawChanges, makeChanges } from "./changes.js";
+import { drawChanges, focusChange, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
 import { drawEvidence } from "./origin.js";
 import { drawHeadline, makeHeadline } from "./headline.js";
@@ -236,7 +236,7 @@ function closeStory() {
   writeFragment();
   draw();
   drawStory();
-  $("change-list").querySelector(`[data-id="${CSS.escape(id)}"]`)?.focus();
+  focusChange(id);
 }
 
 function openReasons(seq) {

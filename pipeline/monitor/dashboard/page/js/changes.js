@@ -1,4 +1,4 @@
-// The list of changes, grouped by incident.
+// The list of changes: incidents with their largest change, the others folded.
 
 import { $, h, setText } from "./dom.js";
 import { METHOD_NAMES, STATUS, count, number, plural, subjectOf, titleOf } from "./format.js";
@@ -6,7 +6,10 @@ import { data, incidents, view } from "./store.js";
 
 const SHOWN = 100;
 
+const LEARNING = "learning";
+
 let drawn = "";
+const unfolded = new Set(); // incidents whose changes are shown
 
 export function makeChanges({ chosen }) {
   $("change-list").addEventListener("click", (event) => {
@@ -26,25 +29,45 @@ export function drawChanges(fresh = []) {
   const news = new Set(fresh.map((change) => change.id));
   let left = SHOWN;
   const parts = [];
-  for (const group of groups) {
+  const learned = groups.flat().filter((change) => change.learning).slice(0, SHOWN);
+  for (const group of groups.map((each) => each.filter((change) => !change.learning))) {
     if (left <= 0) break;
     left -= group.length;
-    parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news)));
+    if (group.length) parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news)));
   }
+  if (learned.length) parts.push(h("section", { class: "incident" }, folded(LEARNING, `While the model was learning: ${plural(learned.length, "change")}`, learned, news)));
   if (!parts.length) parts.push(h("p", { class: "empty" }, "No changes yet. A change appears when the detector is confident that an explanation or the loss has changed."));
   $("change-list").replaceChildren(...parts);
-  if (focused) $("change-list").querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
+  if (focused) focusChange(focused);
 }
 
+/** The largest change of an incident, and the others folded. */
 function incident(group, news) {
+  const [main, ...others] = [...group].sort((a, b) => weight(b) - weight(a));
   const seqs = group.map((change) => change.seq);
   const [first, last] = [Math.min(...seqs), Math.max(...seqs)];
   const where = first === last ? `record ${count(first)}` : `records ${count(first)} to ${count(last)}`;
   return h(
     "section", { class: "incident" },
-    h("h3", {}, "Incident ", h("span", {}, `${plural(group.length, "change")}, ${where}`)),
-    h("ul", {}, ...group.map((change) => entry(change, news))),
+    h("ul", {}, entry(main, news)),
+    folded(main.incident, `Incident with ${plural(others.length, "other change")}, ${where}`, others, news),
   );
+}
+
+const weight = (change) => (change.method === "loss" ? 0 : (change.effect_size ?? 0));
+
+function folded(key, title, changes, news) {
+  const parts = h("details", { open: unfolded.has(key) }, h("summary", {}, title), h("ul", {}, ...changes.map((change) => entry(change, news))));
+  parts.addEventListener("toggle", () => (parts.open ? unfolded.add(key) : unfolded.delete(key)));
+  return parts;
+}
+
+/** Focuses a change in the list, which may be folded. */
+export function focusChange(id) {
+  const button = $("change-list").querySelector(`[data-id="${CSS.escape(id)}"]`);
+  const around = button?.closest("details");
+  if (around) around.open = true;
+  button?.focus();
 }
 
 export function entry(change, news = new Set()) {
