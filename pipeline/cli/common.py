@@ -147,8 +147,8 @@ def ready(settings: Config) -> Config:
 
 
 def say(text: str) -> None:
-    """Print a line without markup."""
-    console.print(text, markup=False, highlight=False)
+    """Print a line without markup; it stays one line for those who copy it."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:

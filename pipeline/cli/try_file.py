@@ -13,7 +13,8 @@ from rich.live import Live
 
 from fluxplain.cli import common as cli
 from fluxplain.cli.feed import say_replaced
-from fluxplain.cli.init import Roles, say_proposal, settings_of
+from fluxplain.cli.init import say_proposal, settings_of
+from fluxplain.cli.init_roles import Roles
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import Config, load_config
 from fluxplain.monitor.terminal.watch import WatchView
@@ -21,6 +22,7 @@ from fluxplain.results.published import LocalFiles
 from fluxplain.results.store import Store
 from fluxplain.schemas import Record
 from fluxplain.sources import Columns, Source, SourceError, open_source
+from fluxplain.sources.first_rows import sample_of
 
 UPDATE_S = 0.25
 """Seconds between two updates of the terminal."""
@@ -48,7 +50,7 @@ def try_file(
     A model learns the file record by record. The screen shows what the model relies on, and what
     changed. The results are written to files as by `fluxplain local`.
     """
-    proposal = roles.proposal(source)
+    proposal = roles.proposal(sample_of(source))
     say_proposal(proposal)
     with tempfile.TemporaryDirectory(prefix="fluxplain-try-") as folder:
         path = Path(folder) / "fluxplain.toml"

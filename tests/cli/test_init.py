@@ -2,6 +2,7 @@
 
 import random
 import re
+import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -317,3 +318,16 @@ def test_an_interrupted_try_says_that_the_results_are_not_all(
     ended = CliRunner().invoke(app, ["try", str(path), "--out", "found"])
     assert ended.exit_code == 128 + signal.SIGINT
     assert "Interrupted: found holds the results so far" in ended.output
+
+
+def test_settings_that_cannot_be_written_whole_leave_no_part(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text(FILES["plain"][0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # as on a full disk
+    try:
+        ended = run(tmp_path, "init", "data.csv")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ended.returncode == 2
+    assert "cannot write fluxplain.toml: File too large" in ended.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["data.csv"]
