@@ -166,11 +166,11 @@ def say_proposal(proposal: Proposal) -> None:
     numeric, categorical = kinds.count("numeric"), kinds.count("categorical")
     cli.say(f"{numeric} numeric and {categorical} categorical features")
     for name, reason in proposal.left_out.items():
-        cli.say(f"  without {name}: {reason}")
+        cli.say(f"  without {name or 'the column without a name'}: {reason}")
     if proposal.label_type != "none":
         cli.say(f"label: {proposal.label or 'y'} ({proposal.label_type})")
     for use, column in (("id", proposal.id), ("time", proposal.ts)):
         if column is not None:
-            cli.say(f"{use}: {column}")
+            cli.say(f"{use}: {column or 'the column without a name'}")
     if proposal.has_missing:
         cli.say("Some values are missing: they are imputed (missing.policy).")

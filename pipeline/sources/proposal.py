@@ -129,6 +129,10 @@ def _proposal(
 def label_type(column: Column) -> LabelType:
     """Return the type of the labels in a column; raise SourceError if they are of no use."""
     different = {*column.texts}
+    if _is_nested(column):
+        raise SourceError(
+            f"the label {column.name!r} has lists or objects, but needs single values"
+        )
     if len(different) < 2:
         raise SourceError(
             f"the label {column.name!r} is {_always(column)} in the records that were read: there "
@@ -177,9 +181,13 @@ def _unusable(column: Column) -> str | None:
         return "it has no name"
     if len(column.name) > LONGEST_NAME:
         return f"its name has {len(column.name)} characters, at most {LONGEST_NAME} are allowed"
-    if any(isinstance(each, list | dict) for each in column.values):
-        return "arrays or objects: send single values"
+    if _is_nested(column):
+        return "lists or objects, but a feature has single values"
     return None
+
+
+def _is_nested(column: Column) -> bool:
+    return any(isinstance(each, list | dict) for each in column.values)
 
 
 def _useless(column: Column) -> str | None:

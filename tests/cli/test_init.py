@@ -205,7 +205,10 @@ def test_a_parquet_file_too(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({**table, "many": [[1]] * N}), path)
     proposal = proposed(path, Named("big"))
     assert proposal.features == {"amount": "numeric", "shop": "categorical"}
+    assert proposal.left_out["many"] == "lists or objects, but a feature has single values"
     assert proposal.id == "key"
+    with pytest.raises(SourceError, match="the label 'many' has lists or objects"):
+        proposed(path, Named("many"))
     assert explained(loaded(tmp_path, proposal), path, proposal) == {"amount", "shop"}
 
 

@@ -119,7 +119,7 @@ def test_what_the_pipeline_would_not_use_is_told(tmp_path: Path, servers: str) -
     elsewhere = init(tmp_path, servers, "elsewhere", "-o", "a.toml").stdout
     assert "send the observations there instead of to elsewhere" in elsewhere
     nested = init(tmp_path, servers, "nested.features", "-o", "b.toml").stdout
-    assert "without tags: arrays or objects: send single values" in nested
+    assert "without tags: lists or objects" in nested
     assert "250 of these messages would go to dead-letters; the first one: x.tags must" in nested
     mixed = init(tmp_path, servers, "mixed.features", "-o", "c.toml").stdout
     assert "2 more are no JSON objects, and would go to dead-letters" in mixed
