@@ -104,7 +104,9 @@ def _write(out: Path, text: str) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise ConfigError(f"cannot write {out}: {error.strerror or error}") from None
+        raise ConfigError(
+            f"cannot write {out}: {error.strerror or error}; --out names another file"
+        ) from None
 
 
 def settings_of(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fluxplain.config import FeatureType, LabelType
 from fluxplain.sources.dialect import MISSING
 from fluxplain.sources.first_rows import Column
-from fluxplain.sources.source import SourceError
+from fluxplain.sources.source import SourceError, closest
 
 MOST_CATEGORIES = 1_000
 """Most different texts of a categorical feature."""
@@ -85,7 +85,10 @@ def proposal_of(columns: Sequence[Column], named: Named) -> Proposal:
     for use, name in named._asdict().items():
         if name is not None and name not in by_name:
             listed = ", ".join(by_name)
-            raise SourceError(f"there is no column {name!r} for the {use}; the columns: {listed}")
+            meant = closest(name, [*by_name])
+            raise SourceError(
+                f"there is no column {name!r} for the {use}; the columns: {listed}{meant}"
+            )
     others = [each for each in columns if each.name not in named]
     ts = named.ts or next((each.name for each in others if _is_time(each)), None)
     found = (each.name for each in others if each.name != ts and _is_id(each))

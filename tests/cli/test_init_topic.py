@@ -143,7 +143,7 @@ def test_observations_without_a_label_need_a_word_from_the_user(
         ("none", (), "the topic 'none' is empty: send some observations first"),
         ("texts", (), "the topic 'texts' has no JSON object"),
         ("nan", (), "JSON has no NaN or Infinity: send null for a missing value"),
-        ("flat", ("--label", "fraud"), "there is no column 'fraud' for the label; the columns: "),
+        ("flat", ("--label", "fraud"), "key, ts; did you mean 'is_fraud'?"),
         ("shop.features", ("--label", "y"), "leave --label out"),
         ("flat", ("data.csv",), "data.csv and --from-topic contradict each other"),
     ],
