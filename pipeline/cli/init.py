@@ -96,17 +96,13 @@ def _say_commands(out: Path, *commands: str) -> None:
 def _write(out: Path, text: str) -> None:
     """Write the settings whole or not at all."""
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
+    with cli.writing(out):
         try:
             with temporary.open("x", encoding="utf-8") as file:
                 file.write(text)
             temporary.replace(out)
         finally:
             temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot write {out}: {error.strerror or error}; --out names another file"
-        ) from None
 
 
 def settings_of(

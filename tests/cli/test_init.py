@@ -332,5 +332,5 @@ def test_settings_that_cannot_be_written_whole_leave_no_part(tmp_path: Path) -> 
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert ended.returncode == 2
-    assert "cannot write fluxplain.toml: File too large" in ended.stderr
+    assert "--out is 'fluxplain.toml', but cannot be written: File too large" in ended.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["data.csv"]

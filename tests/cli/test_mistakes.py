@@ -128,7 +128,24 @@ def test_a_folder_that_cannot_be_written_is_told_with_the_option(folder: Path) -
         refused.stderr
     )
     again = run(folder, "init", "-o", "absent/own.toml")
-    assert "cannot write absent/own.toml: No such file or directory; --out names" in again.stderr
+    assert "--out is 'absent/own.toml', but cannot be written: No such file" in again.stderr
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.png", "x.html"])
+def test_results_that_cannot_be_written_are_told_with_the_option(folder: Path, name: str) -> None:
+    # enough for explanations
+    (folder / "data.csv").write_text(cells() + "".join(cells().splitlines(keepends=True)[1:] * 3))
+    local(folder)
+    out = "/proc/" + name  # where nobody can
+    command = {
+        "x.csv": ("export", "predictions"),
+        "x.png": ("plot", "importance"),
+        "x.html": ("plot", "report"),
+    }[name]
+    refused = run(folder, *command, "--local", "results", "--out", out)
+    assert refused.returncode == 2
+    reason = f"Error: --out is '{out}', but cannot be written: No such file or directory"
+    assert refused.stderr.splitlines()[-1] == reason
 
 
 def test_a_web_address_is_no_broker(folder: Path) -> None:

@@ -92,6 +92,8 @@ def test_a_bad_record_gives_one_dead_letter_with_the_reason(value: Any, reason: 
     ("value", "reason"),
     [
         (b'{"x":{"a":NaN},"y":1.0}', "JSON has no NaN or Infinity: send null"),
+        (b"\x00\x00\x00\x00\x07\x02", "messages of a schema registry do: set registry.url"),
+        (b"{'x': {'a': 1.0}}", "; JSON has double quotes"),
         (b'{"x":{"a_":1.0},"y":1.0}', "x.a is missing; is it 'a_', which is no feature?"),
         (b'{"x":{"b":1.0,"zip":2.0},"y":1.0}', "x.a is missing"),
         (b'{"a":1.0,"b":2.0,"y":1.0}', "; the message has a, b: put the features into x"),
