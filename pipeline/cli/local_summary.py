@@ -53,12 +53,13 @@ class Summary:
 
     def say(self, files: LocalFiles, source: str) -> None:
         """Print warnings; raise SourceError if no record could be used."""
-        for policy, what in (("dead-letter", "went to dead-letters"), ("skip", "were skipped")):
+        for policy, what in (("dead-letter", "went to dead-letters"), ("skip", "got skipped")):
             if self._unused[policy]:
-                cli.warn(f"{self._missing(policy)}: they {what}; {REMEDY}")
+                cli.warn(f"{self._missing(policy)}, and {what}; {REMEDY}")
         letters, predictions = files.counts["dead-letters"], files.counts["predictions"]
         if self._letter is not None:
-            cli.warn(f"{letters:,} records were not used; the last one: {self._letter.reason}")
+            were = "record was" if letters == 1 else "records were"
+            cli.warn(f"{letters:,} {were} not used; the last one: {self._letter.reason}")
         if self._letter is not None and not predictions:
             raise SourceError(f"all records of {source} went to dead-letters")
         if predictions and self._unused["skip"] == predictions:
@@ -73,7 +74,8 @@ class Summary:
         counts = self._lacking[policy].most_common()
         named = ", ".join(f"{name} ({n:,})" for name, n in counts[:MOST_NAMES])
         more = ", …" if len(counts) > MOST_NAMES else ""
-        return f"{self._unused[policy]:,} records have no value of {named}{more}"
+        records = "record" if self._unused[policy] == 1 else "records"
+        return f"{self._unused[policy]:,} {records} lacked a value of {named}{more}"
 
 
 def _absent(letter: DeadLetter, config: Config) -> list[str]:

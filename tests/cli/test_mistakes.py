@@ -93,7 +93,7 @@ def test_what_cannot_be_read_ends_with_the_remedy(
 
 @pytest.mark.parametrize(
     ("policy", "what"),
-    [("dead-letter", "they went to dead-letters"), ("skip", "they were skipped")],
+    [("dead-letter", "went to dead-letters"), ("skip", "got skipped")],
 )
 def test_records_without_a_value_are_counted_with_the_setting_that_decides(
     folder: Path, policy: str, what: str
@@ -104,7 +104,7 @@ def test_records_without_a_value_are_counted_with_the_setting_that_decides(
     (folder / "data.csv").write_text("\n".join([header, *lacking, *lines[7:]]))
     ended = local(folder)
     assert ended.returncode == 0, ended.stderr
-    told = f"7 records have no value of amount (7): {what}; [missing] in the settings"
+    told = f"7 records lacked a value of amount (7), and {what}; [missing] in the settings"
     assert told in ended.stderr
     (folder / "data.csv").write_text("\n".join([header, *lacking]))
     refused = local(folder)
