@@ -1,6 +1,7 @@
 """Records of the topic ``features``: one observation each, written by the user's producers."""
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar, Self, get_args
 
 from fluxplain.schemas.record import (
@@ -14,6 +15,9 @@ from fluxplain.schemas.record import (
 )
 
 Id = Number | str
+
+MOST_NAMES, MOST_SHOWN = 5, 60
+"""Fields of a message without ``x`` that its reason names, and the characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,10 @@ class Observation(Record):
         Observation(x={'age': 61}, y=1, id=None, ts=None)
         """
         if "x" not in fields:
-            raise BadRecordError("no x: an observation needs an object of feature values")
+            others = (name[:MOST_SHOWN] for name in fields if name not in {"y", "id", "ts"})
+            names = ", ".join(islice(others, MOST_NAMES))
+            found = f"; the message has {names}: put the features into x" if names else ""
+            raise BadRecordError(f"no x: an observation needs an object of feature values{found}")
         x = fields["x"]
         if not isinstance(x, dict):
             raise BadRecordError(f"x must be an object of feature values, not {describe(x)}")

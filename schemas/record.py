@@ -131,12 +131,20 @@ def load_object(value: bytes | None) -> dict[str, Any]:
     try:
         fields = orjson.loads(value)
     except orjson.JSONDecodeError as error:
-        has_nan = b"NaN" in value or b"Infinity" in value
-        hint = "; JSON has no NaN or Infinity: send null for a missing value" if has_nan else ""
-        raise BadRecordError(f"not JSON: {error}{hint}") from None
+        raise BadRecordError(f"not JSON: {error}{_remedy(value)}") from None
     if not isinstance(fields, dict):
         raise BadRecordError(f"not a JSON object, but {describe(fields)}")
     return fields
+
+
+def _remedy(value: bytes) -> str:
+    """Return the remedy of a usual mistake in a message that is not JSON."""
+    if value.startswith(b"\0"):
+        return "; it begins as messages of a schema registry do: set registry.url"
+    if b"NaN" in value or b"Infinity" in value:
+        return "; JSON has no NaN or Infinity: send null for a missing value"
+    # a dict that Python printed
+    return "; JSON has double quotes" if value.startswith((b"{'", b"b'")) else ""
 
 
 def describe(value: object) -> str:

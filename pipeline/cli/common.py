@@ -147,8 +147,8 @@ def ready(settings: Config) -> Config:
 
 
 def say(text: str) -> None:
-    """Print a line without markup."""
-    console.print(text, markup=False, highlight=False)
+    """Print a line without markup; it stays one line for those who copy it."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:
@@ -196,3 +196,16 @@ def check_out(out: Path, endings: tuple[str, ...], *, ignore_case: bool = False)
         raise ConfigError(f"--out is '{out}', but must end with {' or '.join(endings)}")
     if not out.absolute().parent.is_dir():
         raise ConfigError(f"--out is '{out}', but there is no folder '{out.parent}'")
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Name the option where its file cannot be written; leave errors of other files as they are."""
+    try:
+        yield
+    except OSError as error:
+        # a file that is written aside has the name in its own; a full disk is told without one
+        if error.filename is not None and out.name not in str(error.filename):
+            raise
+        reason = error.strerror or error
+        raise ConfigError(f"--out is '{out}', but cannot be written: {reason}") from None

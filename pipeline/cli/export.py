@@ -78,7 +78,7 @@ def export(  # noqa: PLR0917  options of a command
         values = _from_topic(cli.load_reader(config), topic, progress)
     else:
         values = _from_folder(local, topic, progress)
-    with until_interrupted() as interruption, progress:
+    with until_interrupted() as interruption, cli.writing(out), progress:
         tally = write(values, kind, out, choice)
     if interruption.by:
         raise typer.Exit(interruption.status)

@@ -10,7 +10,8 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
 from fluxplain.cli import common as cli
-from fluxplain.config import Config
+from fluxplain.cli.local_summary import Summary
+from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.topics.replay import ReplayOptions
 from fluxplain.kafka.topics.replay import replay as replay_observations
 from fluxplain.results.published import LocalFiles
@@ -149,32 +150,35 @@ def local(
         raise SourceError(f"{source.name} may be endless: give --limit")
     values = recorded.values(source, settings)
     pipeline = LocalPipeline(settings, recorded.partition)
-    say_replaced(out)
-    with cli.progress_bar(MofNCompleteColumn()) as progress, LocalFiles(out) as files:
+    summary = Summary(settings.of_stream(recorded.partition))
+    with results_in(out) as files, cli.progress_bar(MofNCompleteColumn()) as progress:
         task = progress.add_task(source.name, total=source.total)
         for seq, each in enumerate(values):
             value = each.value if isinstance(each, LabelValue) else each
             progress.update(task, advance=1 if value is each else 0)
             for record in pipeline.step(seq, value):
                 files.write(record)
-    _say_results(out, files, source)
-
-
-def say_replaced(out: Path) -> None:
-    """Say that the results of an earlier run are replaced, if a folder has any."""
-    if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
-        cli.say(f"Replacing the results of an earlier run in {out}.")
-
-
-def _say_results(out: Path, files: LocalFiles, source: Source) -> None:
+                summary.take(record)
     for topic, count in files.counts.items():
         cli.say(f"{out / topic}.jsonl: {count:,}")
     if files.counts["changes"]:
         cli.say(f"See what changed: fluxplain explain-change --local {out}")
-    if files.last_dead_letter:
-        cli.say(f"Reason of the last dead letter: {files.last_dead_letter.reason}")
-        if not files.counts["predictions"]:
-            raise SourceError(f"all records of {source.name} went to dead-letters")
+    summary.say(files, source.name)
+
+
+def results_in(out: Path) -> LocalFiles:
+    """Return the files for results in a folder; say so if they replace those of an earlier run."""
+    is_used = any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS)
+    try:
+        files = LocalFiles(out)
+    except OSError as error:
+        raise ConfigError(
+            f"--out is '{out}', but no results can be written there ({error.strerror}): name a "
+            "folder that you may write to"
+        ) from None
+    if is_used:
+        cli.say(f"Replacing the results of an earlier run in {out}.")
+    return files
 
 
 class _ReplayDisplay:

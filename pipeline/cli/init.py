@@ -1,70 +1,38 @@
-"""``fluxplain init``: settings for a file of observations, or an example of all settings."""
+"""``fluxplain init``: settings for a file or a topic of observations, or an example of all."""
 
 import json
+import os
 import shlex
-import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
 
 from fluxplain.cli import common as cli
+from fluxplain.cli.init_roles import Roles
+from fluxplain.cli.init_topic import Topic, proposal_for, say_sample, say_what_is_needed
 from fluxplain.config import ConfigError
 from fluxplain.config.base import is_bare_key
-from fluxplain.sources import SourceError
 from fluxplain.sources.first_rows import sample_of
-from fluxplain.sources.proposal import Named, Proposal, label_among, proposal_of
+from fluxplain.sources.proposal import Proposal
 
 TEMPLATE = Path(__file__).with_name("template.toml")
 
-
-@dataclass(kw_only=True)
-class Roles:
-    """Options that say which columns are no features, and which model learns."""
-
-    label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The label; by default a column with a usual name."),
-    ] = None
-    no_label: Annotated[
-        bool, typer.Option("--no-label", help="No column is a label: detect anomalies.")
-    ] = False
-    id_: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The observations' ids.")
-    ] = None
-    ts: Annotated[str | None, typer.Option(metavar="COLUMN", help="The observations' times.")] = (
-        None
-    )
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:NAME",
-            help="A River class, or a class or function of your own, as module:name from the "
-            "working directory; by default a forest.",
-        ),
-    ] = None
-
-    def proposal(self, source: str) -> Proposal:
-        """Return what a file's columns are, asking for the label if it has no usual name."""
-        if self.no_label and self.label is not None:
-            raise ConfigError("--label and --no-label contradict each other: give one of them")
-        columns = sample_of(source)
-        label = None
-        if not self.no_label:
-            label = self.label or label_among(columns) or _asked([each.name for each in columns])
-        return proposal_of(columns, Named(label or None, self.id_, self.ts))
+NO_CHANGES: Mapping[str, str] = MappingProxyType({})
 
 
 @cli.app.command(rich_help_panel=cli.PREPARE)
 @cli.dataclass_options
 def init(
     roles: Roles,
+    topic: Topic,
     source: Annotated[
         str | None,
         typer.Argument(
             help="A CSV file (.csv, .csv.gz) with a header, or a Parquet file, whose columns "
-            "become features. Without a file the settings have examples."
+            "become features. Without a file or a topic the settings have examples."
         ),
     ] = None,
     out: Annotated[
@@ -74,18 +42,27 @@ def init(
     """Write a commented configuration file.
 
     Given a file of observations, the command proposes settings from its first rows: features with
-    their types, label, ids, times, and the policy for missing values. It prints what it found; you
-    can correct the settings.
+    their types, label, ids, times, and the policy for missing values. Given a topic, it does so
+    from the newest messages. It prints what it found; you can correct the settings.
     """
     if out.exists():
         raise ConfigError(f"{out} already exists: remove it, or give another name with --out")
-    if source is None:
+    if topic.from_topic is not None:
+        if source is not None:
+            raise ConfigError(f"{source} and --from-topic contradict each other: give one of them")
+        _from_topic(topic, roles, out)
+    elif topic.bootstrap_servers is not None:
+        raise ConfigError("--bootstrap-servers needs --from-topic, the topic to read")
+    elif source is not None:
+        _from_file(source, roles, out)
+    else:
         _write(out, TEMPLATE.read_text())
         cli.say(f"Wrote {out}. Set your brokers, features, label and model there, then run")
-        for command in ("topics create", "check"):
-            cli.say(f"  fluxplain {command} -c {out}")
-        return
-    proposal = roles.proposal(source)
+        _say_commands(out, "topics create", "check")
+
+
+def _from_file(source: str, roles: Roles, out: Path) -> None:
+    proposal = roles.proposal(sample_of(source))
     _write(out, settings_of(proposal, roles.model))
     say_proposal(proposal)
     options = {"--id": proposal.id, "--ts": proposal.ts}
@@ -97,26 +74,44 @@ def init(
     cli.say(f"Wrote {out}. Next:\n  {command}")
 
 
-def _asked(names: list[str]) -> str:
-    """Ask for the label's column, empty for none; raise SourceError if nobody can answer."""
-    listed = ", ".join(names)
-    if not sys.stdin.isatty():
-        raise SourceError(f"name the label with --label, or give --no-label; the columns: {listed}")
-    cli.say(f"Columns: {listed}")
-    answer: str = typer.prompt("Which column is the label? (none: press Enter)", default="")
-    return answer
+def _from_topic(topic: Topic, roles: Roles, out: Path) -> None:
+    sample, servers = topic.sample(TEMPLATE)
+    proposal = proposal_for(sample, topic, roles)
+    own = {'bootstrap_servers = "localhost:9092"\n': f"bootstrap_servers = {_text(servers)}\n"}
+    if sample.are_observations and topic.prefix is not None:
+        own['prefix = "fluxplain."\n'] = f"prefix = {_text(topic.prefix)}\n"
+    _write(out, settings_of(proposal, roles.model, own))
+    say_sample(sample, topic)
+    say_proposal(proposal)
+    say_what_is_needed(sample, topic, proposal)
+    cli.say(f"Wrote {out}. Next:")
+    _say_commands(out, "topics create", "check", "up")
+
+
+def _say_commands(out: Path, *commands: str) -> None:
+    for command in commands:
+        cli.say(f"  fluxplain {command} -c {out}")
 
 
 def _write(out: Path, text: str) -> None:
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise ConfigError(f"cannot write {out}: {error.strerror or error}") from None
+    """Write the settings whole or not at all."""
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    with cli.writing(out):
+        try:
+            with temporary.open("x", encoding="utf-8") as file:
+                file.write(text)
+            temporary.replace(out)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
-def settings_of(proposal: Proposal, model: str | None = None) -> str:
-    """Return the commented settings with what was proposed, and the user's own model."""
+def settings_of(
+    proposal: Proposal, model: str | None = None, own: Mapping[str, str] = NO_CHANGES
+) -> str:
+    """Return the commented settings with what was proposed, and the user's own model.
+
+    ``own`` are further lines of the template → those to write instead.
+    """
     features = "".join(f'{_key(name)} = "{kind}"\n' for name, kind in proposal.features.items())
     for name, reason in proposal.left_out.items():
         features += f"# {_key(name)} is left out: {reason}\n"
@@ -124,6 +119,7 @@ def settings_of(proposal: Proposal, model: str | None = None) -> str:
     if model is not None:
         factory, params = model, ""
     changes = {
+        **own,
         'amount = "numeric"\nhour = "numeric"\ncountry = "categorical"\n': features,
         'type = "boolean"\n': f'type = "{proposal.label_type}"\n',
         'factory = "river.forest:ARFClassifier"\n': f"factory = {_text(factory)}\n",
@@ -168,11 +164,11 @@ def say_proposal(proposal: Proposal) -> None:
     numeric, categorical = kinds.count("numeric"), kinds.count("categorical")
     cli.say(f"{numeric} numeric and {categorical} categorical features")
     for name, reason in proposal.left_out.items():
-        cli.say(f"  without {name}: {reason}")
-    if proposal.label is not None:
-        cli.say(f"label: {proposal.label} ({proposal.label_type})")
+        cli.say(f"  without {name or 'the column without a name'}: {reason}")
+    if proposal.label_type != "none":
+        cli.say(f"label: {proposal.label or 'y'} ({proposal.label_type})")
     for use, column in (("id", proposal.id), ("time", proposal.ts)):
         if column is not None:
-            cli.say(f"{use}: {column}")
+            cli.say(f"{use}: {column or 'the column without a name'}")
     if proposal.has_missing:
         cli.say("Some values are missing: they are imputed (missing.policy).")

@@ -58,7 +58,9 @@ class Picture:
         cli.check_out(self.out, (".png", ".svg", ".pdf"), ignore_case=True)
         own = {} if self.title is None else {"title": self.title}
         with until_interrupted():
-            figures.save(draw(width_in=self.width, **own), self.out, dpi=self.dpi)
+            figure = draw(width_in=self.width, **own)
+            with cli.writing(self.out):
+                figures.save(figure, self.out, dpi=self.dpi)
             cli.say(f"Wrote {self.out}")
 
 
@@ -204,5 +206,7 @@ def report(
         contexts = map(ChangeContext, strongest(wanted, stories))
         published = read("predictions", "explanations", "changes")
         results = SelectedResults(published, selection, contexts, alphas=alphas)
-        out.write_text(figures.report_page(results, title=title), encoding="utf-8")
+        page = figures.report_page(results, title=title)
+        with cli.writing(out):
+            out.write_text(page, encoding="utf-8")
         cli.say(f"Wrote {out}")

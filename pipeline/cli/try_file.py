@@ -12,15 +12,17 @@ import typer
 from rich.live import Live
 
 from fluxplain.cli import common as cli
-from fluxplain.cli.feed import say_replaced
-from fluxplain.cli.init import Roles, say_proposal, settings_of
+from fluxplain.cli.feed import results_in
+from fluxplain.cli.init import say_proposal, settings_of
+from fluxplain.cli.init_roles import Roles
 from fluxplain.cli.interruption import until_interrupted
+from fluxplain.cli.local_summary import Summary
 from fluxplain.config import Config, load_config
 from fluxplain.monitor.terminal.watch import WatchView
-from fluxplain.results.published import LocalFiles
 from fluxplain.results.store import Store
 from fluxplain.schemas import Record
-from fluxplain.sources import Columns, Source, SourceError, open_source
+from fluxplain.sources import Columns, Source, open_source
+from fluxplain.sources.first_rows import sample_of
 
 UPDATE_S = 0.25
 """Seconds between two updates of the terminal."""
@@ -48,7 +50,7 @@ def try_file(
     A model learns the file record by record. The screen shows what the model relies on, and what
     changed. The results are written to files as by `fluxplain local`.
     """
-    proposal = roles.proposal(source)
+    proposal = roles.proposal(sample_of(source))
     say_proposal(proposal)
     with tempfile.TemporaryDirectory(prefix="fluxplain-try-") as folder:
         path = Path(folder) / "fluxplain.toml"
@@ -77,23 +79,19 @@ def _run(config: Config, source: Source, store: Store, out: Path) -> dict[str, i
     """
     from fluxplain.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
-    say_replaced(out)
-    pipeline, shown = LocalPipeline(config), time.monotonic()
+    pipeline, summary, shown = LocalPipeline(config), Summary(config), time.monotonic()
     with (
-        LocalFiles(out) as files,
+        results_in(out) as files,
         Live(console=cli.console, auto_refresh=False, transient=True) as live,
     ):
         for record in pipeline.run(source):
             files.write(record)
+            summary.take(record)
             _keep(record, store)
             if time.monotonic() - shown > UPDATE_S and cli.console.is_terminal:
                 shown = time.monotonic()
                 live.update(WatchView(store, title=f"fluxplain try {source.name}"), refresh=True)
-    letters, letter = files.counts["dead-letters"], files.last_dead_letter
-    if letter is not None:
-        cli.say(f"{letters:,} records were not used; the last one: {letter.reason}")
-    if not files.counts["predictions"]:
-        raise SourceError(f"no record of {source.name} could be used")
+    summary.say(files, source.name)
     return files.counts
 
 

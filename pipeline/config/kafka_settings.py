@@ -4,7 +4,7 @@ import ssl
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from fluxplain.config.base import variable, wrong
 from fluxplain.config.secrets import ReadableFile, Secret, Secrets, reason, trusting
@@ -20,6 +20,13 @@ def _upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
+def _addresses(value: str) -> str:
+    servers = [each.strip() for each in value.split(",")]
+    if not all(servers) or any(each.lower().startswith(("http:", "https:")) for each in servers):
+        raise ValueError("must be host:port, of several brokers separated by commas, without http:")
+    return value
+
+
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
@@ -27,7 +34,7 @@ Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 class KafkaSettings(Secrets):
     """The connection to Kafka: brokers, authentication and encryption of every client."""
 
-    bootstrap_servers: Annotated[str, Field(min_length=1)] = "localhost:9092"
+    bootstrap_servers: Annotated[str, AfterValidator(_addresses)] = "localhost:9092"
     """Your brokers as `host:port`, comma-separated; or `"embedded"` for the broker that `fluxplain
     up --embedded` or `fluxplain broker` runs on this machine."""
     group_instance_id: (

@@ -1,5 +1,6 @@
 """Rewords Pydantic's errors: one line for each wrong setting, without secrets."""
 
+import re
 from difflib import get_close_matches
 from typing import Any, get_args
 
@@ -9,6 +10,9 @@ from fluxplain.config.tables import Tables
 from fluxplain.errors import shown
 
 Location = tuple[int | str, ...]
+
+_SHOULD = re.compile(r"^(Input|String|List) should")
+"""How Pydantic's messages begin."""
 
 _OWN = "Value error, "
 """Prefix that Pydantic adds to messages of this project's validators."""
@@ -26,13 +30,22 @@ def _line(item: Any) -> str:
         return f"{key} is missing"
     if item["type"] == "extra_forbidden":
         return f"{key} is not a setting{_suggestion(location)}"
-    text = item["msg"].removeprefix(_OWN)
+    text = _SHOULD.sub("must", item["msg"].removeprefix(_OWN))
     if item["msg"].startswith(_OWN) and (isinstance(item["input"], dict) or not key):
         return f"{key}.{text}" if key else text  # a whole table's error begins with a key
     hidden = secrets_of(str(location[0]))
     if hidden and (len(location) == 1 or location[1] in hidden):
         return f"{key} cannot be used: {text}"  # never show a value that is or holds a secret
-    return f"{key} is {shown(item['input'])}: {text}"
+    return f"{key} is {shown(item['input'])}: {text}{_meant(item)}"
+
+
+def _meant(item: Any) -> str:
+    """Suggest the closest allowed value, where a setting allows a few texts."""
+    if item["type"] != "literal_error" or not isinstance(item["input"], str):
+        return ""
+    allowed = re.findall(r"'([^']*)'", item["ctx"]["expected"])
+    close = get_close_matches(item["input"], allowed, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def secrets_of(table: str) -> list[str]:

@@ -5,6 +5,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, cast
 
 
@@ -16,18 +17,22 @@ def load(reference: str) -> Callable[..., Any]:
     >>> load("json:load_all")
     Traceback (most recent call last):
         ...
-    ValueError: json has no load_all
+    ValueError: json has no load_all; did you mean load?
     """
     module_name, _, name = reference.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
+    target: Any = None
+    part = ""
     try:
-        target: Any = importlib.import_module(module_name)
+        target = importlib.import_module(module_name)
         for part in name.split("."):
             target = getattr(target, part)
-    except AttributeError:
-        raise ValueError(f"{module_name} has no {name}") from None
     except Exception as error:  # the user's module may raise anything
+        if target is not None and isinstance(error, AttributeError):
+            close = get_close_matches(part, dir(target), n=1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise ValueError(f"{module_name} has no {name}{meant}") from None
         sought = ""
         if isinstance(error, ModuleNotFoundError):
             sought = f"; looked in {os.getcwd()} and among the installed packages"

@@ -9,7 +9,7 @@ from confluent_kafka import Message
 
 from fluxplain.config import Config
 from fluxplain.kafka.topics.topic_reader import TopicReader
-from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter, Record
+from fluxplain.schemas import OUTPUTS, BadRecordError, Record
 from fluxplain.sources import SourceError
 
 
@@ -27,7 +27,6 @@ class LocalFiles(ExitStack):
         super().__init__()
         folder.mkdir(parents=True, exist_ok=True)
         self.counts = dict.fromkeys(OUTPUTS, 0)
-        self.last_dead_letter: DeadLetter | None = None
         self._files = {
             topic: self.enter_context((folder / f"{topic}.jsonl").open("wb")) for topic in OUTPUTS
         }
@@ -36,8 +35,6 @@ class LocalFiles(ExitStack):
         """Append one record to its file."""
         self._files[record.TOPIC].write(record.encode() + b"\n")
         self.counts[record.TOPIC] += 1
-        if isinstance(record, DeadLetter):
-            self.last_dead_letter = record
 
 
 def from_files(folder: Path, topics: Sequence[str]) -> Iterator[Published]:

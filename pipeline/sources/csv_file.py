@@ -52,7 +52,8 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
         line, cells = row
         if len(cells) != len(names):
             # cells may be in the wrong columns: becomes a dead letter with all of them
-            return orjson.dumps({"line": line, "cells": cells})
+            problem = f"line {line} has {len(cells)} cells, the header {len(names)}"
+            return orjson.dumps({"x": problem, "cells": cells})
         return observations.encode({n: value(n, c) for n, c in zip(names, cells, strict=True)})
 
     def records() -> Iterator[tuple[int, list[str]]]:
@@ -72,10 +73,21 @@ def read_dialect(path: Path) -> Dialect:
 
 def rows_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     """Yield each non-blank row with the number of its last line; may raise SourceError."""
-    line = 0
+    line, has_ended = 0, False
+
+    def lines(file: io.TextIOBase) -> Iterator[str]:
+        nonlocal has_ended
+        yield from file
+        has_ended = True
+
     with _read(path, lambda: line) as file:
-        rows = csv.reader(file, delimiter=dialect.delimiter, skipinitialspace=dialect.has_spaces)
+        delimiter, has_spaces = dialect.delimiter, dialect.has_spaces
+        rows = csv.reader(lines(file), delimiter=delimiter, skipinitialspace=has_spaces)
         for row in rows:
+            if has_ended:  # within this row
+                raise SourceError(
+                    f"{path}, line {line + 1}: a cell begins with a quote that nothing closes"
+                )
             line = rows.line_num
             if row:
                 yield line, row
@@ -83,7 +95,10 @@ def rows_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
 
 @contextmanager
 def _read(path: Path, line: Callable[[], int]) -> Iterator[io.TextIOBase]:
-    """Open a file; turn what is wrong with it into a SourceError of one line."""
+    """Open a file; turn what is wrong with it into a SourceError of one line.
+
+    ``line`` returns the number of the last line that was read without a problem.
+    """
     try:
         # utf-8-sig: a spreadsheet's byte order mark would become part of the first column's name
         with _open_text(path) as file:
@@ -92,7 +107,11 @@ def _read(path: Path, line: Callable[[], int]) -> Iterator[io.TextIOBase]:
         problem = f"{path} is not UTF-8 text (after line {line()}): convert it, as with iconv"
         raise SourceError(problem) from None
     except csv.Error as error:
-        raise SourceError(f"{path} is not CSV: {error} (after line {line()})") from None
+        problem = str(error)
+        if "field limit" in problem:
+            most = f"{csv.field_size_limit():,}"
+            problem = f"a cell has more than {most} characters; does nothing close its quote?"
+        raise SourceError(f"{path}, line {line() + 1}: {problem}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         problem = f"{path} is not a whole gzip file: {error} (after line {line()})"
         raise SourceError(problem) from None

@@ -16,13 +16,15 @@ MOST_ROWS = 10_000
 class Column(NamedTuple):
     """The values of a column: numbers, booleans and texts; and how many more are missing.
 
-    ``texts`` are the values of a CSV file as written, which tell 01 from 1.
+    ``texts`` are the values of a CSV file as written, which tell 01 from 1. Values that
+    ``is_typed`` are read as they are: a text is no number, and 1.5 no category.
     """
 
     name: str
     values: list[Any]
     texts: list[str]
     missing: int
+    is_typed: bool = False
 
 
 def sample_of(source: str) -> list[Column]:

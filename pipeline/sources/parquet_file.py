@@ -46,13 +46,17 @@ def open_parquet(source: str, config: Config, columns: Columns, limit: int | Non
 
 
 def first_columns(source: str, n: int) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield each column's name with the values of the first ``n`` rows; may raise SourceError."""
+    """Yield each column's name with the values of the first ``n`` rows; may raise SourceError.
+
+    Of a column with nested values, a single empty list shows its kind.
+    """
     with _opened(Path(source)) as file:
         schema = file.schema_arrow
         check_unique(source, schema.names)
         names = [name for name in schema.names if _is_single(schema.field(name).type)]
         for batch in islice(file.iter_batches(n, columns=names, use_threads=False), 1):
-            yield from ((name, _values(batch.column(name))) for name in names)
+            for name in schema.names:
+                yield name, _values(batch.column(name)) if name in names else [[]]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -67,16 +68,26 @@ def check_columns(source: str, header: Sequence[str], config: Config, columns: C
     listed = f"its columns, separated by commas, are {', '.join(header)}"
     for feature in config.features:
         if feature not in header:
-            raise SourceError(f"{source} has no column for the feature {feature!r}: {listed}")
+            meant = closest(feature, header)
+            raise SourceError(
+                f"{source} has no column for the feature {feature!r}: {listed}{meant}"
+            )
     for use, name in columns.names.items():
         if name not in header:
-            raise SourceError(f"{source} has no column {name!r} for the {use}: {listed}")
+            meant = closest(name, header)
+            raise SourceError(f"{source} has no column {name!r} for the {use}: {listed}{meant}")
     label = columns.label
     if label in config.features:
         raise SourceError(f"{source}: the column {label!r} cannot be both a feature and the label")
     for name in (*config.features, *columns.names.values()):
         if header.count(name) > 1:
             raise SourceError(f"{source} has more than one column {name!r}: {listed}")
+
+
+def closest(name: str, names: Sequence[str]) -> str:
+    """Return a hint at the name that may have been meant, empty without one."""
+    close = get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def check_unique(source: str, names: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import random
 import re
+import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -204,7 +205,10 @@ def test_a_parquet_file_too(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({**table, "many": [[1]] * N}), path)
     proposal = proposed(path, Named("big"))
     assert proposal.features == {"amount": "numeric", "shop": "categorical"}
+    assert proposal.left_out["many"] == "lists or objects, but a feature has single values"
     assert proposal.id == "key"
+    with pytest.raises(SourceError, match="the label 'many' has lists or objects"):
+        proposed(path, Named("many"))
     assert explained(loaded(tmp_path, proposal), path, proposal) == {"amount", "shop"}
 
 
@@ -317,3 +321,16 @@ def test_an_interrupted_try_says_that_the_results_are_not_all(
     ended = CliRunner().invoke(app, ["try", str(path), "--out", "found"])
     assert ended.exit_code == 128 + signal.SIGINT
     assert "Interrupted: found holds the results so far" in ended.output
+
+
+def test_settings_that_cannot_be_written_whole_leave_no_part(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text(FILES["plain"][0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # as on a full disk
+    try:
+        ended = run(tmp_path, "init", "data.csv")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ended.returncode == 2
+    assert "--out is 'fluxplain.toml', but cannot be written: File too large" in ended.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["data.csv"]

@@ -38,6 +38,11 @@ def test_by_default_it_is_a_dead_letter(absent: dict[str, None]) -> None:
     assert letter.reason == "x.a is missing"
 
 
+def test_a_misspelt_feature_that_would_be_filled_in_is_named() -> None:
+    letter = only_letter(sent([{"x": {"a_": 2.0, "b": 1.0, "c": "u"}}], missing=IMPUTE))
+    assert letter.reason.endswith("set missing.values.a; is it 'a_', which is no feature?")
+
+
 def test_a_value_that_is_filled_in_is_the_mean_of_those_that_were_there() -> None:
     records = kit.linear_records(30)
     told = kit.of_kind(sent([*records, without(records[0], "a")], missing=IMPUTE), Prediction)[-1]

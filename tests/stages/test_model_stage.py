@@ -92,8 +92,22 @@ def test_a_bad_record_gives_one_dead_letter_with_the_reason(value: Any, reason: 
     ("value", "reason"),
     [
         (b'{"x":{"a":NaN},"y":1.0}', "JSON has no NaN or Infinity: send null"),
+        (b"\x00\x00\x00\x00\x07\x02", "messages of a schema registry do: set registry.url"),
+        (b"{'x': {'a': 1.0}}", "; JSON has double quotes"),
         (b'{"x":{"a_":1.0},"y":1.0}', "x.a is missing; is it 'a_', which is no feature?"),
         (b'{"x":{"b":1.0,"zip":2.0},"y":1.0}', "x.a is missing"),
+        (b'{"a":1.0,"b":2.0,"y":1.0}', "; the message has a, b: put the features into x"),
+        (b'{"x":{"a":"1.5"},"y":1.0}', '"1.5"; send it without quotes'),
+        (b'{"x":{"a":"1,5"},"y":1.0}', '"1,5"; decimals need a point'),
+        (b'{"x":{"a":"NA"},"y":1.0}', '"NA"; send null for a missing value'),
+        (b'{"x":{"a":"2026-03-01"},"y":1.0}', "; a time is no feature, but ts beside x"),
+        (b'{"x":{"a":"red"},"y":1.0}', '"red"; "categorical" features take it'),
+        (b'{"x":{"a":1,"b":2,"c":1.5},"y":1.0}', '1.5; "numeric" features take it'),
+        (b'{"x":{"a":1,"b":2,"c":"u"},"y":"2"}', '"2"; send it without quotes'),
+        (
+            b'{"x":{"a":1,"b":2,"c":"u"},"y":"low"}',
+            "\"low\"; label.type is 'number', and 'string' takes it",
+        ),
     ],
 )
 def test_the_reason_of_a_usual_mistake_has_the_remedy(value: bytes, reason: str) -> None:
@@ -121,6 +135,27 @@ def test_a_label_of_another_kind_is_refused(kind: str) -> None:
             continue
         letter = only_letter(kit.run(model_stage(config), [kit.message(0, value)]))
         assert letter.reason.startswith("y must be")
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "reason"),
+    [
+        ("boolean", 2, "2; label.type is 'boolean', and 'integer' takes it"),
+        ("boolean", 1.0, "1.0; send it without decimals"),
+        ("boolean", "true", '"true"; send it without quotes'),
+        ("boolean", "yes", "\"yes\"; label.type is 'boolean', and 'string' takes it"),
+        ("integer", 2.0, "2.0; send it without decimals"),
+        ("integer", "2", '"2"; send it without quotes'),
+        ("string", 2, "2; label.type is 'string', and 'integer' takes it"),
+        ("string", 2.5, "2.5; label.type is 'string', and 'number' takes it"),
+    ],
+)
+def test_the_reason_of_a_label_of_another_type_has_the_remedy(
+    kind: str, label: Any, reason: str
+) -> None:
+    config = kit.linear_config(label={"type": kind}, explain={"loss": "zero_one"})
+    letter = only_letter(kit.run(model_stage(config), [kit.message(0, {"x": X, "y": label})]))
+    assert letter.reason.endswith(reason)
 
 
 def test_a_bad_record_does_not_change_a_single_explanation_or_change() -> None:

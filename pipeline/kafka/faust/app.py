@@ -162,7 +162,12 @@ class _Process(faust.Worker):
 
 def _faust_app(config: Config, replica: Replica) -> faust.App:
     folder = config.checkpoint.directory / "faust"
-    make_private_folder(folder)
+    try:
+        make_private_folder(folder)
+    except OSError as error:
+        key = f"checkpoint.directory is '{config.checkpoint.directory}'"
+        error.filename = f"{key}, but no folder can be made there"
+        raise
     servers = config.kafka.bootstrap_servers.split(",")
     return faust.App(
         config.group(replica),

@@ -130,4 +130,4 @@ class Intake:
         self.filler.observe(sample.x)
         if not sample.missing:
             return sample
-        return replace(sample, x=self.filler.filled(sample.x, sample.missing))
+        return replace(sample, x=self.filler.filled(sample.x, sample.missing, sample.others))

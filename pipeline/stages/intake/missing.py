@@ -9,6 +9,7 @@ from fluxplain.config import FeatureType
 from fluxplain.evaluate import Value
 from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.schemas import BadRecordError
+from fluxplain.stages.intake.remedies import for_missing
 
 RECENT = 100
 """Number of latest values of a categorical feature whose most frequent one is imputed."""
@@ -43,9 +44,14 @@ class Filler:
         }
         self._modes = {name: Mode() for name in learned if features[name] == "categorical"}
 
-    def filled(self, x: Mapping[str, Value], missing: Sequence[str]) -> dict[str, Value]:
-        """Return the observation with imputed values; raise ``BadRecordError`` if none is known."""
-        values = {**x, **{name: self._value(name) for name in missing}}
+    def filled(
+        self, x: Mapping[str, Value], missing: Sequence[str], others: Sequence[str] = ()
+    ) -> dict[str, Value]:
+        """Return the observation with imputed values; raise ``BadRecordError`` if none is known.
+
+        ``others`` are its unconfigured fields, one of which may have been meant.
+        """
+        values = {**x, **{name: self._value(name, others) for name in missing}}
         return {name: values[name] for name in self._names}
 
     def observe(self, x: Mapping[str, Value]) -> None:
@@ -57,7 +63,7 @@ class Filler:
             if name in x:
                 mode.update(x[name])
 
-    def _value(self, name: str) -> Value:
+    def _value(self, name: str, others: Sequence[str]) -> Value:
         if name in self._constants:
             return self._constants[name]
         mean, mode = self._means.get(name), self._modes.get(name)
@@ -67,7 +73,7 @@ class Filler:
             return mode.value
         raise BadRecordError(
             f"x.{name} is missing, and has had no value yet to impute it from: set "
-            f"missing.values.{name}"
+            f"missing.values.{name}{for_missing(name, others)}"
         )
 
 

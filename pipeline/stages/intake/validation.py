@@ -1,24 +1,27 @@
 """Checks an observation against the configured features and label."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
-from itertools import islice
 
 from fluxplain.config import MAX_VERSION, FeatureType, LabelType
 from fluxplain.schemas import BadRecordError, Control, LateLabel, Observation
 from fluxplain.schemas.control import is_sha256
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
 from fluxplain.schemas.record import Target, Value, describe
+from fluxplain.stages.intake import remedies
 from fluxplain.stages.limits import check_key, check_length
 from fluxplain.stages.stage import Message
 
 MOST_SKIPPED = 10_000
 """Largest value of `every`: one of this many observations is explained."""
 
-MOST_ALIKE, LONGEST_ALIKE = 20, 64
-"""Names, and their characters, that are compared with the name of a missing feature."""
+LABELS = {
+    "boolean": "true or false, or 1 or 0",
+    "integer": "an integer",
+    "string": "a string",
+}
+"""Type of the labels → what they may be."""
 
 NO_LABEL = 0.0
 """The label passed to the loss where the model needs none."""
@@ -37,7 +40,8 @@ class ObservationValidator:
     >>> check.x(Observation(x={"age": "old", "city": "Graz"}))
     Traceback (most recent call last):
         ...
-    fluxplain.schemas.record.BadRecordError: x.age must be a finite number, not a string "old"
+    fluxplain.schemas.record.BadRecordError: x.age must be a finite number, not a string "old"; \
+"categorical" features take it
     """
 
     def __init__(
@@ -59,22 +63,16 @@ class ObservationValidator:
             value = observation.x.get(feature)
             if value is None:
                 if feature in self._required:
-                    hint = self._like(feature, observation)
+                    others = (name for name in observation.x if name not in self._features)
+                    hint = remedies.for_missing(feature, others)
                     raise BadRecordError(f"x.{feature} is missing{hint}")
                 continue
             values[feature] = (
-                _number(f"x.{feature}", value)
+                _number(f"x.{feature}", value, remedies.for_feature)
                 if kind == "numeric"
                 else _category(f"x.{feature}", value)
             )
         return values
-
-    def _like(self, feature: str, observation: Observation) -> str:
-        """Return a hint at a value that may have been meant for a missing feature."""
-        unknown = (name for name in observation.x if name not in self._features)
-        few = [name for name in islice(unknown, MOST_ALIKE) if len(name) <= LONGEST_ALIKE]
-        found = get_close_matches(feature, few, n=1) if len(feature) <= LONGEST_ALIKE else []
-        return f"; is it {found[0]!r}, which is no feature?" if found else ""
 
     def y(self, observation: Observation) -> Target | None:
         """Return the label, None without one, 0.0 where none is needed; or raise if unusable."""
@@ -91,13 +89,15 @@ class ObservationValidator:
         return replace(label, y=self._checked(label.y))
 
     def _checked(self, y: Target) -> Target:
-        if self._label == "number":
-            return _number("y", y)
-        if self._label == "boolean" and type(y) is int and y in {0, 1}:
+        kind = self._label
+        if kind == "number":
+            return _number("y", y, lambda given: remedies.for_label(given, kind))
+        if kind == "boolean" and type(y) is int and y in {0, 1}:
             return bool(y)  # as in files
         # in Python, bool is an int
-        if type(y) is not {"boolean": bool, "integer": int, "string": str}[self._label]:
-            raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
+        if type(y) is not {"boolean": bool, "integer": int, "string": str}[kind]:
+            remedy = remedies.for_label(y, kind)
+            raise BadRecordError(f"y must be {LABELS[kind]}, not {describe(y)}{remedy}")
         check_length("y", y)
         return y
 
@@ -139,9 +139,11 @@ def _escaped(text: str) -> str:
     return f"a string {text[:60]!a}" + ("…" if len(text) > 60 else "")
 
 
-def _number(name: str, value: Value) -> float:
+def _number(name: str, value: Value, remedy: Callable[[Value], str]) -> float:
     if isinstance(value, bool | str) or not math.isfinite(value):
-        raise BadRecordError(f"{name} must be a finite number, not {describe(value)}")
+        raise BadRecordError(
+            f"{name} must be a finite number, not {describe(value)}{remedy(value)}"
+        )
     if not is_moderate(value):
         raise BadRecordError(
             f"{name} must lie between -{MAX_NUMBER:g} and {MAX_NUMBER:g}, not {describe(value)}"
@@ -152,7 +154,8 @@ def _number(name: str, value: Value) -> float:
 def _category(name: str, value: Value) -> Value:
     if isinstance(value, float):
         raise BadRecordError(
-            f"{name} must be a category (string, integer or boolean), not {describe(value)}"
+            f"{name} must be a category (string, integer or boolean), not {describe(value)}; "
+            '"numeric" features take it'
         )
     check_length(name, value)
     return value
