@@ -1,17 +1,19 @@
 """Decides which changes become alerts."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Any, Literal
 
+from fluxplain.alerts.severity import is_at_least, severity
 from fluxplain.config import AlertSettings
 from fluxplain.schemas import Change
 
-Setting = Literal["kind", "method", "feature", "status", "learning", "min_effect", "quiet_s"]
+Setting = Literal[
+    "kind", "method", "feature", "status", "learning", "min_severity", "min_effect", "quiet_s"
+]
 
-Reason = Literal[Setting, "repeated", "unknown"]
-"""Why a change is no alert: the setting that excludes it, an earlier alert of that change, or that
-nobody was told when it was noticed."""
+Reason = Literal[Setting, "repeated", "incident", "unknown"]
+"""Why a change is no alert: the setting that excludes it, an earlier alert of that change or of its
+incident, or that nobody was told when it was noticed."""
 
 MAX_REMEMBERED = 10_000
 """Latest alerts and quiet times to remember: a few MB."""
@@ -22,10 +24,10 @@ class AlertFilter:
 
     A record repeated after a crash gives no second alert. What became of a change is sent if there
     was an alert when it was noticed, since this process began; or if ``"noticed"`` is not among the
-    statuses to send. After an alert at time t, changes of the same subject before t + ``quiet_s``
-    are held back; they do not prolong the quiet time. A subject is the kind of the change together
-    with a stream's feature (the loss counts as one), or an incident. Times are Kafka's timestamps
-    of the changes, so that a lagging reader decides the same.
+    statuses to send. An incident gives one alert. After an alert at time t, changes of the same
+    subject before t + ``quiet_s`` are held back; they do not prolong the quiet time. A subject is
+    the kind of the change together with a stream's feature (the loss counts as one). Times are
+    Kafka's timestamps of the changes, so that a lagging reader decides the same.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class AlertFilter:
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings
         self._delivered: OrderedDict[str, None] = OrderedDict()
+        self._incidents: OrderedDict[str, None] = OrderedDict()
         self._quiet_until: OrderedDict[str, float] = OrderedDict()
 
     def objection(self, change: Change, at_s: float) -> Reason | None:
@@ -51,36 +54,40 @@ class AlertFilter:
             return "repeated"
         if change.is_follow_up and "noticed" in self._settings.statuses:
             return None if change.id in self._delivered else "unknown"
-        quiet = any(at_s < self._quiet_until.get(each, at_s) for each in _subjects(change))
+        if change.incident is not None and change.incident in self._incidents:
+            return "incident"
+        quiet = at_s < self._quiet_until.get(_subject(change), at_s)
         return "quiet_s" if quiet else None
 
     def delivered(self, change: Change, at_s: float) -> None:
         """Record a delivered alert and start its quiet time."""
         _remember(self._delivered, change.event_id, None)
-        for subject in _subjects(change):
-            _remember(self._quiet_until, subject, at_s + self._settings.quiet_s)
+        _remember(self._quiet_until, _subject(change), at_s + self._settings.quiet_s)
+        if change.incident is not None:
+            _remember(self._incidents, change.incident, None)
 
     def _unwanted(self, change: Change) -> Setting | None:
         """Return the setting that excludes a change."""
         wanted, effect = self._settings, change.effect_size
         features, feature = wanted.features, change.feature
         # what was sent may have become small
-        least = 0.0 if change.is_follow_up and "noticed" in wanted.statuses else wanted.min_effect
+        was_sent = change.is_follow_up and "noticed" in wanted.statuses
+        is_urgent = change.is_notice or is_at_least(severity(change), wanted.min_severity)
+        is_small = effect is not None and effect < wanted.min_effect
         excluded: dict[Setting, bool] = {
             "kind": change.kind not in wanted.kinds,
             "method": change.method is not None and change.method not in wanted.methods,
             "feature": bool(features and feature and feature not in features),
             "status": change.status is not None and change.status not in wanted.statuses,
             "learning": change.learning and not wanted.learning,
-            "min_effect": effect is not None and effect < least,
+            "min_severity": not was_sent and not is_urgent,
+            "min_effect": not was_sent and is_small,
         }
         return next((setting for setting, is_excluded in excluded.items() if is_excluded), None)
 
 
-def _subjects(change: Change) -> Iterator[str]:
-    yield f"{change.kind} {change.stream} {change.feature or change.method}"
-    if change.incident is not None:
-        yield f"incident {change.incident}"
+def _subject(change: Change) -> str:
+    return f"{change.kind} {change.stream} {change.feature or change.method}"
 
 
 def _remember(memory: OrderedDict[str, Any], key: str, value: Any) -> None:

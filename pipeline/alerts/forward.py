@@ -141,6 +141,7 @@ class _Sender:
         self, config: Config, webhook: Webhook, changes: ChangeConsumer, stop: asyncio.Event
     ) -> None:
         self._filter = AlertFilter(config.alerts)
+        self._page = config.alerts.page
         self._webhook = webhook
         self._changes = changes
         self._stop = stop
@@ -181,7 +182,7 @@ class _Sender:
 
     async def _unless_stopped(self, change: Change, at_s: float) -> Answer | None:
         """Return the result of a delivery; None if the process is stopped before."""
-        content = body(change)
+        content = body(change, page=self._page)
         delivery = asyncio.create_task(
             deliver(
                 lambda: self._webhook.send(change.event_id, content),

@@ -5,10 +5,12 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 import orjson
 
 from fluxplain import __version__
+from fluxplain.alerts.severity import severity
 from fluxplain.schemas import Change
 from fluxplain.schemas.wording import printable
 
@@ -23,30 +25,41 @@ MAX_TEXT = 1_000
 """Longest line for chats, in characters; a record's detail may exceed their limits."""
 
 
-def body(change: Change, *, is_test: bool = False) -> bytes:
+def body(change: Change, *, page: str | None = None, is_test: bool = False) -> bytes:
     """Return the JSON of an alert.
 
     It is an object of ``version``, ``test`` (whether this is a test), ``text`` (one line, which
-    Slack, Mattermost and similar chats show) and ``change``, the record of the topic.
+    Slack, Mattermost and similar chats show), ``severity``, ``link`` (to the change on the
+    dashboard at ``page``; null without one) and ``change``, the record of the topic.
 
     Examples
     --------
     >>> gap = Change.notice(kind="gap", stream="features-0", seq=7, detail="some < all were lost")
     >>> alert = orjson.loads(body(gap))
     >>> alert["text"]
-    'fluxplain, features-0 at 7: gap: some &lt; all were lost (change 9a237a2995c4)'
+    'fluxplain (high), features-0 at 7: gap: some &lt; all were lost (change 9a237a2995c4)'
     >>> Change.validated(alert["change"]) == gap
     True
     """
-    line = text(change, is_test=is_test)
-    return orjson.dumps({"version": VERSION, "test": is_test, "text": line, "change": change})
+    link = None if page is None else _link(page, change)
+    return orjson.dumps(
+        {
+            "version": VERSION,
+            "test": is_test,
+            "text": text(change, is_test=is_test)
+            + (f" {link}".replace("&", "&amp;") if link else ""),
+            "severity": severity(change),
+            "link": link,
+            "change": change,
+        }
+    )
 
 
 def text(change: Change, *, is_test: bool = False) -> str:
     """Return an alert's line for chats."""
     what = f"{change.kind}: {change.detail}" if change.is_notice else change.detail
     ids = f"change {change.id}" + (f", incident {change.incident}" if change.incident else "")
-    line = f"fluxplain, {change.stream} at {change.seq:,}: {what} ({ids})"
+    line = f"fluxplain ({severity(change)}), {change.stream} at {change.seq:,}: {what} ({ids})"
     return _escaped(f"TEST: {line}" if is_test else line)
 
 
@@ -100,6 +113,10 @@ def sample(stream: str, feature: str) -> Change:
         status="noticed",
         status_seq=2627,
     )
+
+
+def _link(page: str, change: Change) -> str:
+    return f"{page.rstrip('/')}/#{urlencode({'stream': change.stream, 'change': change.id})}"
 
 
 def _escaped(line: str) -> str:

@@ -246,7 +246,9 @@ async def _send_sample(settings: Config) -> "tuple[str, Answer]":
 
     change = sample(stream_name(settings.topic(settings.source), 0), settings.explained[0])
     async with Webhook(settings.alerts) as webhook:
-        return webhook.name, await webhook.send(change.id, body(change, is_test=True))
+        return webhook.name, await webhook.send(
+            change.id, body(change, page=settings.alerts.page, is_test=True)
+        )
 
 
 def _with_alerts(config: Path) -> Config:

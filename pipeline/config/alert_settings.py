@@ -1,13 +1,15 @@
 """The table ``[alerts]``."""
 
 from pathlib import Path
-from typing import Annotated, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from fluxplain.config.secrets import Secret, Secrets, split_url
 from fluxplain.schemas.change import Kind, NoticeKind, Status
 from fluxplain.schemas.methods import Watched
+
+Severity = Literal["low", "medium", "high"]
 
 SECRET_LENGTH = 16
 """Shortest secret, in characters: shorter than for checkpoints, as some receivers prescribe it."""
@@ -24,6 +26,8 @@ class AlertSettings(Secrets):
     url: Hidden = None
     """Where to send changes as JSON, `https://…` or `http://…`; by default there are no alerts. If
     the URL holds a token, set it as an environment variable."""
+    page: str | None = None
+    """The dashboard's address, `https://…` or `http://…`, for a link in each alert."""
     proxy: Hidden = None
     """An HTTP proxy, `http://…`. `HTTP_PROXY` and similar environment variables are ignored."""
     secret: Secret = None
@@ -42,14 +46,18 @@ class AlertSettings(Secrets):
     """Send changes when they are noticed, and if they do not last."""
     learning: bool = False
     """Whether to send changes while the model is still learning."""
+    min_severity: Severity = "high"
+    """Send changes that are at least so urgent: `"high"`, `"medium"` or `"low"`; see
+    [Alerts](../README.md#alerts)."""
     min_effect: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     """Smallest `effect_size` of a change to send; `drift.min_effect` applies before it."""
     quiet_s: Annotated[float, Field(ge=0.0, le=604_800.0)] = 300.0
-    """Minimum seconds between two alerts about the same feature or incident."""
+    """Minimum seconds between two alerts about the same feature; an incident gives one alert."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         _check_url("url", self.url, ("http", "https"))
+        _check_url("page", self.page, ("http", "https"))
         _check_url("proxy", self.proxy, ("http",))
         self.signing_secret()
         return self

@@ -36,6 +36,9 @@ def sent(alerts: AlertFilter, change: Change, at_s: float) -> bool:
     return True
 
 
+MINOR = replace(change("a", 1), effect_size=0.05, loss_before=0.2, loss_after=0.2)
+
+
 @pytest.mark.parametrize(
     ("event", "settings", "reason"),
     [
@@ -54,6 +57,12 @@ def sent(alerts: AlertFilter, change: Change, at_s: float) -> bool:
         (replace(change("a", 1), effect_size=0.75), {"min_effect": 0.75}, ALERT),
         (replace(change("a", 1), effect_size=0.75), {"min_effect": 0.76}, "min_effect"),
         (replace(change("a", 1), effect_size=None), {"min_effect": 1.0}, ALERT),
+        (MINOR, {}, "min_severity"),
+        (MINOR, {"min_severity": "low"}, ALERT),
+        (replace(MINOR, status="transient"), {}, "unknown"),
+        (replace(loss_change(1), before=0.9, after=0.2), {}, "min_severity"),
+        (replace(MINOR, loss_before=0.2, loss_after=0.3), {"min_severity": "medium"}, ALERT),
+        (notice("model"), {}, ALERT),
         (replace(change("a", 1), status="noticed"), {}, ALERT),
         (replace(change("a", 1), status="noticed"), {"statuses": ["confirmed"]}, "status"),
         (replace(change("a", 1), status="confirmed"), {}, "status"),
@@ -112,13 +121,15 @@ def test_after_an_alert_there_is_quiet_of_the_same_stream_and_feature() -> None:
     assert sent(alerts, change("a", 6), 1060.0)
 
 
-def test_one_incident_is_one_alert_while_it_is_quiet() -> None:
-    alerts = AlertFilter(AlertSettings(quiet_s=60.0))
+@pytest.mark.parametrize("quiet_s", [0.0, 60.0])
+def test_one_incident_is_one_alert(quiet_s: float) -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=quiet_s))
     events = [replace(change(f, 7), incident="features-0@7") for f in "abc"]
     assert [sent(alerts, event, 1000.0) for event in events] == [True, False, False]
     # a partition that is read later holds what came earlier
-    assert not sent(alerts, events[1], 900.0)
-    assert sent(alerts, events[2], 1060.0)
+    assert alerts.objection(events[1], 900.0) == "incident"
+    assert alerts.objection(events[2], 9000.0) == "incident"
+    assert sent(alerts, replace(change("a", 99), incident="features-0@99"), 9000.0)
 
 
 @pytest.mark.parametrize("quiet_s", [0.0, 60.0])
@@ -131,7 +142,7 @@ def test_a_change_that_comes_again_has_no_second_alert(quiet_s: float) -> None:
 
 def test_without_quiet_time_each_change_has_an_alert() -> None:
     alerts = AlertFilter(AlertSettings(quiet_s=0.0))
-    events = [replace(change("a", seq), incident="features-0@7") for seq in range(5)]
+    events = [change("a", seq) for seq in range(5)]
     assert all(sent(alerts, event, 1000.0) for event in events)
 
 

@@ -57,13 +57,21 @@ def test_headers_name_the_change_and_sign_it() -> None:
 def test_the_body_has_the_whole_change_and_a_line_for_people() -> None:
     event = replace(change("age", 2627), incident="features-0@2610")
     alert = orjson.loads(body(event))
-    assert list(alert) == ["version", "test", "text", "change"]
+    assert list(alert) == ["version", "test", "text", "severity", "link", "change"]
     assert (alert["version"], alert["test"]) == (1, False)
     assert Change.validated(alert["change"]) == event
     assert alert["text"] == (
-        "fluxplain, features-0 at 2,627: ipfi of age rose from 0.1 to 0.4 "
+        "fluxplain (high), features-0 at 2,627: ipfi of age rose from 0.1 to 0.4 "
         f"(change {event.id}, incident features-0@2610)"
     )
+
+
+def test_an_alert_leads_to_the_change_on_the_dashboard() -> None:
+    event = replace(change("age", 2627), stream="a&b-0")
+    alert = orjson.loads(body(event, page="https://flux.example/"))
+    assert alert["link"] == f"https://flux.example/#stream=a%26b-0&change={event.id}"
+    assert alert["text"].endswith(alert["link"].replace("&", "&amp;"))
+    assert orjson.loads(body(event))["link"] is None
 
 
 def test_a_test_says_that_it_is_one_and_each_has_an_id_of_its_own() -> None:
