@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import orjson
+
 from fluxplain.schemas.record import FIRST_INCARNATION, Incarnation, Record
 
 MAX_BYTES = 256 * 1024
@@ -21,6 +23,21 @@ MAX_REASON = 1_000
 
 ESCAPED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """Control characters but for line ends and tabs: JSON takes up to six bytes for each."""
+
+CANNOT_EXPLAIN = "cannot explain "
+"""Begins the reason about one feature of an observation that has its prediction."""
+
+NO_REASONS = "no reasons: "
+"""Begins the reason about the reasons for an observation's output, which has its prediction too."""
+
+NO_LABEL = "no label with id "
+"""Begins the reason about an observation that has its prediction, and waited for its label."""
+
+NO_OBSERVATION = "no observation with id "
+"""Begins the reason about a label for which no observation waited."""
+
+OTHER_LABEL = "the observation with id "
+"""Begins the reason about a label that contradicts an earlier one."""
 
 Encoding = Literal["utf-8", "base64"]
 
@@ -106,8 +123,20 @@ class DeadLetter(Record):
         size = len(self.key.encode()) if self.encoding == "utf-8" else len(self.key) * 3 // 4
         return self.key if size >= MAX_KEY_BYTES else None
 
+    @property
+    def id(self) -> str:
+        """The identity as 12 hexadecimal digits: a repeated dead letter has the same."""
+        identity = [self.incarnation, self.topic, self.partition, self.offset, self.key]
+        return hashlib.sha256(orjson.dumps(identity)).hexdigest()[:12]
+
+    def original_key(self) -> bytes | None:
+        """Return the original bytes of the key, of which it has the first 64 KiB."""
+        return self._bytes(self.key)
+
     def original(self) -> bytes | None:
-        """Return the original bytes of the value.
+        """Return the original bytes of the value, of which it has the first 256 KiB.
+
+        Raises ``ValueError`` if they are not in the encoding that the letter names.
 
         Examples
         --------
@@ -124,9 +153,12 @@ class DeadLetter(Record):
         >>> letter.value, letter.original()
         ('/w==', b'\\xff')
         """
-        if self.value is None:
+        return self._bytes(self.value)
+
+    def _bytes(self, text: str | None) -> bytes | None:
+        if text is None:
             return None
-        return self.value.encode() if self.encoding == "utf-8" else base64.b64decode(self.value)
+        return text.encode() if self.encoding == "utf-8" else base64.b64decode(text)
 
 
 def _is_plain(data: bytes | None) -> bool:

@@ -61,9 +61,9 @@ OnePartition = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
-def group(name: str, panel: str, text: str) -> typer.Typer:
-    """Add a group of commands to the app."""
-    added = typer.Typer(no_args_is_help=True, help=text)
+def group(name: str, panel: str, text: str | None = None) -> typer.Typer:
+    """Add a group of commands to the app; without a text, its callback is a command too."""
+    added = typer.Typer() if text is None else typer.Typer(no_args_is_help=True, help=text)
     app.add_typer(added, name=name, rich_help_panel=panel)
     return added
 

@@ -12,7 +12,7 @@ from fluxplain.errors import UserError
 
 # each module adds its commands; --help shows them in this order
 from fluxplain.cli import init, setup, model_commands, run, feed, try_file  # noqa: F401 # isort: skip
-from fluxplain.cli import live, look, why, plot, export  # noqa: F401 # isort: skip
+from fluxplain.cli import live, look, why, dead_letters, plot, export  # noqa: F401 # isort: skip
 
 
 def main() -> NoReturn:

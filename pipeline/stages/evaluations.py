@@ -11,6 +11,7 @@ from fluxplain.config import Config
 from fluxplain.evaluate.table import Labels
 from fluxplain.explain.method import Answers, labels_of
 from fluxplain.schemas import DeadLetter, Record
+from fluxplain.schemas.dead_letter import CANNOT_EXPLAIN
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 from fluxplain.stages.contrasts import ByFeature
@@ -191,4 +192,4 @@ def _labels(name: str, known: Labels, own: Labels, found: Collection[Place]) -> 
 
 def _unusable(sample: Sample, feature: str, reason: str) -> DeadLetter:
     source = replace(sample.message, key=feature.encode(), headers={})
-    return source.dead_letter(f"cannot explain {feature}: {reason}")
+    return source.dead_letter(f"{CANNOT_EXPLAIN}{feature}: {reason}")

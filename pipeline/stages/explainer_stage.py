@@ -17,6 +17,7 @@ from fluxplain.schemas import (
     is_newer,
     parse_stream,
 )
+from fluxplain.schemas.dead_letter import CANNOT_EXPLAIN
 from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import is_moderate
@@ -253,5 +254,5 @@ def _unusable(message: Message, run: Evaluation, error: Exception | str) -> Dead
         key=run.feature.encode(),
         value=run.encode(),
     )
-    letter = source.dead_letter(f"cannot explain {run.feature}: {error}")
+    letter = source.dead_letter(f"{CANNOT_EXPLAIN}{run.feature}: {error}")
     return replace(letter, incarnation=run.incarnation)

@@ -10,6 +10,7 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.evaluate import NoOutputError, Observed, Output
 from fluxplain.schemas import BadRecordError, Change, Record
+from fluxplain.schemas.dead_letter import NO_REASONS
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch
 from fluxplain.stages.contrasts import ByFeature, Contrasts
@@ -232,7 +233,7 @@ class ModelStage:
             with _failures_are_the_records():
                 return [*self._metered({"reasons": 1}, give)]
         except (BadRecordError, NoOutputError) as error:
-            return [sample.message.dead_letter(f"no reasons: {error}")]
+            return [sample.message.dead_letter(f"{NO_REASONS}{error}")]
 
     def _learn(self, sample: Sample) -> None:
         if sample.y is None or not self._learns:

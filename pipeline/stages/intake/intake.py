@@ -55,7 +55,9 @@ class Intake:
         if message.decoded is not None:
             message = replace(message, decoded=None)  # it may be kept, and is large
         if topic == self._labels_topic or ("x" not in fields and "id" in fields):
-            return Labelled(self._validator.late(LateLabel.of(fields)), message)
+            label = self._validator.late(LateLabel.of(fields))
+            self.labels.check_wait()
+            return Labelled(label, message)
         return self._sample(Observation.of(fields), message)
 
     def _sample(self, observation: Observation, message: Message) -> Sample:

@@ -5,6 +5,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from fluxplain.config import LabelSettings
 from fluxplain.schemas import BadRecordError, DeadLetter, Record
+from fluxplain.schemas.dead_letter import NO_LABEL, NO_OBSERVATION, OTHER_LABEL
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.prediction import LabelCounts
 from fluxplain.schemas.record import Target, Value, shown
@@ -95,6 +96,11 @@ class LateLabels:
             unknown=self._unknown,
         )
 
+    def check_wait(self) -> None:
+        """Raise ``BadRecordError`` if ``label.wait`` is 0: then no label may come later."""
+        if not self._wait:
+            raise BadRecordError("label.wait is 0: no observation waits for a later label")
+
     def advance(self, message: Message, *, is_observation: bool) -> list[DeadLetter]:
         """Advance to a message's time; return dead letters of items that waited too long."""
         time = max(self._now.time, message.time or 0)
@@ -158,10 +164,8 @@ class LateLabels:
         """Return the observation that waits for a label; None if there is none.
 
         A label without an observation waits for it; evicted ones are added to the records. Raises
-        ``BadRecordError`` for a contradicting label, or if ``label.wait`` is 0.
+        ``BadRecordError`` for a contradicting label.
         """
-        if not self._wait:
-            raise BadRecordError("label.wait is 0: no observation waits for a later label")
         self._is_used = True
         id_, y = labelled.label.id, labelled.label.y
         observation = self._unlabelled.pop(id_)
@@ -212,18 +216,18 @@ class LateLabels:
         id_, early = self._early.pop_oldest()
         self._unknown += 1
         return early.message.dead_letter(
-            f"no observation with id {shown(id_)} waits for this label: none came, or it waited "
+            f"{NO_OBSERVATION}{shown(id_)} waits for this label: none came, or it waited "
             "too long (label.wait), or had its label already"
         )
 
 
 def _without_label(id_: Id, message: Message) -> DeadLetter:
-    return message.dead_letter(f"no label with id {shown(id_)} came in time (label.wait)")
+    return message.dead_letter(f"{NO_LABEL}{shown(id_)} came in time (label.wait)")
 
 
 def _contradiction(id_: Id, before: Target, now: Target) -> str:
     return (
-        f"the observation with id {shown(id_)} was labelled {shown(before)} before, and now "
+        f"{OTHER_LABEL}{shown(id_)} was labelled {shown(before)} before, and now "
         f"{shown(now)}: the first counts"
     )
 

@@ -1,0 +1,1 @@
+"""Sends the messages of dead letters again, each once and only if it would be accepted now."""
