@@ -16,7 +16,16 @@ version = release = __version__
 
 NAVIGATION = {
     "Use": [
-        *("explanations", "reasons", "topics", "streams", "models", "ecosystem", "registry"),
+        *(
+            "is-it-for-me",
+            "explanations",
+            "reasons",
+            "topics",
+            "streams",
+            "models",
+            "ecosystem",
+            "registry",
+        ),
         *("configuration", "pictures", "library", "limits"),
     ],
     "Operate": ["../README", "cost", "promises", "../../.github/SECURITY"],
