@@ -2,6 +2,7 @@
 
 import re
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -12,8 +13,12 @@ from fluxplain.config import load_config
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import TopicSpec
 from tests.cli.commands import NO_BROKER, NOWHERE
+from tests.cli.test_running import until_interrupted
 from tests.kit.in_process import Ended, run
+from tests.kit.settings import SETTINGS, write_config
 from tests.kit.streams import observations
+from tests.kit.waiting import wait_until
+from tests.kit.workers import ask
 
 pytestmark = pytest.mark.slow
 
@@ -97,6 +102,7 @@ class Model:
 
     def learn_one(self, x, y):
         self.answer += 1
+        {learn}
 
     {state}
 """
@@ -105,23 +111,44 @@ FORGETS = "def __getstate__(self): return {'answer': 0}"
 
 
 @pytest.mark.parametrize(
-    ("start", "predict", "state", "reason"),
+    ("code", "reason"),
     [
-        ("0", "pass", FORGETS, "pickled and comes back gives other results"),
-        ("next(self.made) * 7", "pass", "", "is made again gives other results"),
-        ("hash('a') % 1000", "pass", "", "in another process, with another PYTHONHASHSEED"),
-        ("0", "raise RuntimeError('broken inside')", "", "broken inside"),
+        ({"state": FORGETS}, "pickled and comes back gives other results"),
+        ({"start": "next(self.made) * 7"}, "is made again gives other results"),
+        ({"start": "hash('a') % 1000"}, "in another process, with another PYTHONHASHSEED"),
+        ({"predict": "raise RuntimeError('broken inside')"}, "broken inside"),
+        ({"learn": "self.own = lambda: 0"}, "cannot be pickled once it has learned"),
     ],
 )
 def test_a_model_that_cannot_be_repeated_is_named(
-    folder: Path, start: str, predict: str, state: str, reason: str
+    folder: Path, code: dict[str, str], reason: str
 ) -> None:
-    code = MODEL.format(start=start, predict=predict, state=state)
-    (folder / "mine.py").write_text(code)
+    parts = {"start": "0", "predict": "pass", "learn": "pass", "state": "", **code}
+    (folder / "mine.py").write_text(MODEL.format(**parts))
     result = run(folder, "doctor", FLUXPLAIN_MODEL__FACTORY="mine:Model")
     wrong = lines(result, "problem") + lines(result, "warning")
     assert any(reason in each for each in wrong), result.stdout
     assert any("evaluator: generic" in each for each in lines(result, "warning"))
+
+
+def test_ports_of_own_workers_are_well(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = {**SETTINGS, "kafka": {"bootstrap_servers": "embedded"}, "health": {"port": port}}
+    write_config(folder / "fluxplain.toml", settings)
+
+    def is_up() -> bool:
+        with suppress(OSError):
+            return all(ask(f"http://127.0.0.1:{port + i}/healthz")[0] == 200 for i in range(3))
+        return False
+
+    with until_interrupted(folder, "up", "--embedded"):
+        wait_until(is_up)
+        result = run(folder, "doctor")
+    assert result.returncode == 0, result.stdout
+    found = " ".join(lines(result, "ok"))
+    assert "workers of this machine answer: model, explainer, drift" in found
+    assert "those of the file are the registered ones" in found
 
 
 def test_missing_topics_and_other_registered_settings_are_problems(with_topics: Path) -> None:

@@ -1,6 +1,7 @@
 """``fluxplain doctor``: everything that can be wrong in one list, and what it will cost."""
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -71,36 +72,47 @@ def doctor(
         source.append(found)
         return []
 
-    def take(checks: list[Check]) -> None:
+    def take(*checks: Check) -> None:
         for finding in examine(checks):
             counts[finding.state] += 1
             show(finding)
 
-    take([load])
+    take(load)
     if settings:
         if measure is not None:
-            take([open_file])
-        take(_checks(settings[0], config, source[0] if source else None))
-        if source:
-            take([partial(_measure, settings[0], source[0], rate, is_timed=records is None)])
+            take(open_file)
+        before = counts["problem"]
+        take(_of_model(settings[0], config, source[0] if source else None))
+        is_usable = counts["problem"] == before
+        take(*_others(settings[0]))
+        if source and is_usable:
+            take(partial(_measure, settings[0], source[0], rate, is_timed=records is None))
     listed = f"{counts['problem']} problems, {counts['warning']} warnings, {counts['ok']} ok"
     cli.say(f"\n{listed}")
     if counts["problem"]:
         raise typer.Exit(1)
 
 
-def _checks(settings: Config, path: Path, source: Source | None) -> list[Check]:
-    # they load River, librdkafka and the compiler, which other commands do not need
-    from fluxplain.cli.doctor import broker_findings, machine_findings  # noqa: PLC0415
+def _of_model(settings: Config, path: Path, source: Source | None) -> Check:
+    # loads River and the compiler, which other commands do not need
     from fluxplain.cli.doctor.model_findings import RECORDS, model_findings  # noqa: PLC0415
 
-    values = list(islice(source, RECORDS)) if source else []
-    return [
-        partial(model_findings, settings, path, values),
-        partial(machine_findings.checkpoint_findings, settings),
-        partial(machine_findings.port_findings, settings),
-        partial(broker_findings.broker_findings, settings),
-    ]
+    def check() -> Iterator[Finding]:
+        yield from model_findings(settings, path, [*islice(source or (), RECORDS)])
+
+    return check
+
+
+def _others(settings: Config) -> list[Check]:
+    # loads librdkafka
+    from fluxplain.cli.doctor import broker_findings, machine_findings  # noqa: PLC0415
+
+    checks = (
+        machine_findings.checkpoint_findings,
+        machine_findings.port_findings,
+        broker_findings.broker_findings,
+    )
+    return [partial(check, settings) for check in checks]
 
 
 def _measure(

@@ -118,6 +118,22 @@ class Estimate:
         """Return the rate of one partition with ``explain.every`` times a factor."""
         return 1.0 / max(each.seconds_at(every) for each in self.loads)
 
+    def rate_with_shards(self, shards: int) -> float:
+        """Return the rate if `model.shards` were this many, instead of one."""
+        model = next(each for each in self.loads if each.name.startswith("model"))
+        others = max(each.seconds for each in self.loads if each is not model)
+        return 1.0 / max(model.seconds_at(shards), others)
+
+    def budget_ms_for(self, rate: float) -> float | None:
+        """Return the `explain.budget_ms` for which one partition can take a rate.
+
+        None if predicting and learning alone take longer.
+        """
+        model = next(each for each in self.loads if each.name.startswith("model"))
+        beside = model.seconds - self._measured.roles[model.name].seconds
+        budget = BUSY / rate - beside
+        return 1000.0 * budget if budget > self._measured.roles[model.name].plain_s else None
+
     def explainers_for(self, rate: float) -> int:
         """Return the workers of the explainer that a rate needs; they share its partitions."""
         seconds = sum(e.seconds for e in self.loads if e.name.startswith("explainer"))

@@ -72,6 +72,9 @@ def _settings(config: Config, estimate: Estimate) -> Iterator[str]:
         f"{own * factor} → {estimate.rate_at(factor):,.0f} records a second" for factor in FACTORS
     )
     yield f"explain.every (now {own}) buys: {bought}."
+    if config.model.shards == 1 and estimate.slowest.name == "model":
+        rate = estimate.rate_with_shards(2)
+        yield f"model.shards = 2 buys {rate:,.0f} records a second, with the same results."
 
 
 def _advice(config: Config, estimate: Estimate, rate: float) -> Iterator[str]:
@@ -94,5 +97,11 @@ def _advice(config: Config, estimate: Estimate, rate: float) -> Iterator[str]:
         else:
             value = config.explain.every * every
             yield f"  or one partition and explain.every = {value}: one of {value} is explained"
+            budget = estimate.budget_ms_for(rate)
+            if estimate.slowest.name == "model" and budget is not None:
+                yield (
+                    f"  or explain.budget_ms = {budget:.2g} with control.topic = true: fewer are "
+                    "explained only when it takes longer"
+                )
     if (workers := estimate.explainers_for(rate)) > 1:
         yield f"  and {workers} workers of the explainer, if every record is explained."

@@ -15,7 +15,7 @@ import orjson
 from fluxplain import evaluate, stages
 from fluxplain.cli.doctor.findings import Finding, ok
 from fluxplain.cli.model_title import model_title
-from fluxplain.config import Config
+from fluxplain.config import Config, ConfigError
 from fluxplain.config.load import check_references
 from fluxplain.schemas import DeadLetter, Record, stream_name
 from fluxplain.stages.evaluated import Evaluated, evaluations
@@ -96,14 +96,18 @@ def _in_another_process(path: Path, values: Sequence[bytes], once: str) -> Findi
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         file.write(b"\n".join(values))
         file.flush()
-        ended = subprocess.run(  # noqa: S603  our own command line
-            [sys.executable, "-m", module, str(path), file.name],
-            env={**os.environ, HASH_SEED: own},
-            capture_output=True,
-            text=True,
-            timeout=OTHER_SEED_S,
-            check=False,
-        )
+        try:
+            ended = subprocess.run(  # noqa: S603  our own command line
+                [sys.executable, "-m", module, str(path), file.name],
+                env={**os.environ, HASH_SEED: own},
+                capture_output=True,
+                text=True,
+                timeout=OTHER_SEED_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            what = f"the model's trial took more than {OTHER_SEED_S:.0f} s in another process"
+            return Finding("warning", what, "`--measure FILE` tells how slow it is")
     if ended.returncode:
         lines = ended.stderr.strip().splitlines() or [f"exit status {ended.returncode}"]
         return Finding("problem", f"the model fails in another process: {lines[-1]}")
@@ -151,6 +155,27 @@ def trial_records(config: Config, values: Sequence[bytes]) -> Sequence[Record]:
     return _run(config, values)[0]
 
 
+def _pickled(stage: stages.Stage) -> bytes:
+    try:
+        return pickle.dumps(stage)
+    except Exception as error:
+        raise ConfigError(
+            f"the model cannot be pickled once it has learned, so it could not be checkpointed: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _unpickled(state: bytes) -> stages.Stage:
+    try:
+        stage: stages.Stage = pickle.loads(state)  # noqa: S301  it was pickled here
+    except Exception as error:
+        raise ConfigError(
+            f"the model cannot be unpickled once it has learned, so no worker could resume: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return stage
+
+
 def _run(
     config: Config, values: Sequence[bytes], *, resumes: bool = False
 ) -> tuple[list[Record], int]:
@@ -159,13 +184,13 @@ def _run(
     With ``resumes`` the stage continues from its pickled state there.
     """
     topic = config.topic(config.source)
-    stage = stages.ModelStage(config.of_stream(0), stream_name(topic, 0))
+    stage: stages.Stage = stages.ModelStage(config.of_stream(0), stream_name(topic, 0))
     records: list[Record] = []
     state = b""
     for offset, value in enumerate(values):
         if offset == len(values) * 9 // 10:
-            state = pickle.dumps(stage)
+            state = _pickled(stage)
             if resumes:
-                stage = pickle.loads(state)  # noqa: S301  it was pickled here
+                stage = _unpickled(state)
         records += stages.process(stage, stages.Message(topic, 0, offset, None, value))
     return records, len(state)
