@@ -230,6 +230,12 @@ def test_too_few_observations_are_a_problem(folder: Path) -> None:
     assert "400 observations are too few to measure" in " ".join(lines(result, "problem"))
 
 
+def test_a_rate_without_a_file_is_a_mistake(folder: Path) -> None:
+    result = run(folder, "doctor", "--rate", "5")
+    assert result.returncode == 2
+    assert "--rate is 5.0, which needs --measure FILE" in result.stderr
+
+
 def test_a_file_that_cannot_be_read_hides_nothing(folder: Path) -> None:
     result = run(folder, "doctor", "--measure", "nowhere.csv", **NOWHERE)
     problems = " ".join(lines(result, "problem"))

@@ -12,7 +12,7 @@ from rich.progress import TextColumn
 
 from fluxplain.cli import common as cli
 from fluxplain.cli.doctor.findings import Check, Finding, examine, ok, show
-from fluxplain.config import Config
+from fluxplain.config import Config, ConfigError
 from fluxplain.sources import Columns, Source, open_source
 
 
@@ -59,6 +59,9 @@ def doctor(
 
     The exit status is 1 if there is a problem, or else 0.
     """
+    for option, value in {"--label": label, "--records": records, "--rate": rate}.items():
+        if value is not None and measure is None:
+            raise ConfigError(f"{option} is {value}, which needs --measure FILE")
     counts: Counter[str] = Counter()
     settings: list[Config] = []
     source: list[Source] = []
