@@ -1,6 +1,6 @@
 """Compares the estimate of ``fluxplain doctor --measure`` with real workers, for kinds of models.
 
-``python -m tests.measure.doctor`` measures five kinds in some minutes; name some to measure only
+``python -m tests.measure.doctor`` measures six kinds in some minutes; name some to measure only
 these. Both sides take the same observations: the estimate in this process, then the workers of
 ``fluxplain up`` on an embedded broker. A worker's CPU time gives the rate that it can take with a
 core of its own, so what else the machine does is not in it. But work takes more CPU time while
@@ -21,6 +21,7 @@ from typing import Any
 
 import orjson
 import psutil
+from river.datasets import synth
 
 from fluxplain.agents import make_stage
 from fluxplain.cli.doctor.estimate import Estimate
@@ -54,6 +55,16 @@ class Kind:
     label: str
 
 
+SPHERES = {f"x{i}": "numeric" for i in range(18)}
+
+
+def spheres(records: int) -> Records:
+    """Return points around centres of seven classes, in 18 dimensions."""
+    made = synth.RandomRBF(seed_model=1, seed_sample=2, n_classes=7, n_features=len(SPHERES))
+    data = made.take(records)
+    return [{"x": {f"x{i}": v for i, v in x.items()}, "y": int(y)} for x, y in data]
+
+
 LOGISTIC = [SCALER, "river.linear_model:LogisticRegression"]
 
 LOANS = (loans, NUMBERS, "boolean")
@@ -65,6 +76,10 @@ KINDS = {
     "AMFClassifier": Kind("river.forest:AMFClassifier", {"n_estimators": 10}, *LOANS),
     "HoeffdingTreeRegressor": Kind(
         "river.tree:HoeffdingTreeRegressor", {}, friedman, FRIEDMAN, "number"
+    ),
+    # the constants were chosen without this one
+    "GaussianNB of 7 classes": Kind(
+        "river.naive_bayes:GaussianNB", {}, spheres, SPHERES, "integer"
     ),
 }
 
@@ -113,6 +128,8 @@ def of_workers(
         Workers(path, broker.bootstrap_servers, path.parent) as workers,
     ):
         workers.start()
+        while not all(map(workers.next_offsets, workers.running())):
+            workers.attend()  # the broker would drop what a role does not read soon
         begin, began_at = {}, 0.0
         with closing(PipelineProgress(workers.config, partition=0)) as progress:
             producer = RecordProducer(workers.config)
