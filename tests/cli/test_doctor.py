@@ -79,6 +79,17 @@ def test_no_problem_hides_another(folder: Path) -> None:
         assert part in problems
 
 
+def test_joined_topics_are_joined_for_the_trial_and_for_the_measurement(folder: Path) -> None:
+    write_rows(folder / "data.csv", 600)
+    joined = {"FLUXPLAIN_CONTROL__TOPIC": "true", "FLUXPLAIN_MODEL__SHARDS": "2"}
+    options = ("--measure", "data.csv", "--label", "outcome")
+    result = run(folder, "doctor", *options, **joined, **NOWHERE)
+    assert "without a failure" in result.stdout
+    assert len(lines(result, "problem")) == 1  # the broker
+    roles = [line.split()[0] for line in result.stdout.splitlines() if " ms " in line]
+    assert roles == ["join", "model-0of2", "model-1of2", "explainer", "drift"]
+
+
 def test_settings_that_are_wrong_are_a_problem(tmp_path: Path) -> None:
     (tmp_path / "fluxplain.toml").write_text('[features]\na = "num"\n')
     result = run(tmp_path, "doctor")

@@ -12,7 +12,7 @@ are printed too. The last line is the largest error.
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +27,10 @@ from fluxplain.agents import make_stage
 from fluxplain.cli.doctor.estimate import Estimate
 from fluxplain.cli.doctor.measure import WARM_RECORDS, Measured, measure
 from fluxplain.config import load_config
+from fluxplain.config.replica import Role
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics.progress import PipelineProgress
+from fluxplain.kafka.topics.progress import GroupOffsets, PipelineProgress
 from tests.kit.settings import write_config
 from tests.kit.workers import Workers
 from tests.models.kinds import FRIEDMAN, NUMBERS, SCALER, Records, friedman, loans, messages
@@ -39,6 +40,13 @@ RECORDS = 60_000
 
 MOST = 15_000
 """Most observations that are measured on workers."""
+
+CHUNK = 250
+"""Observations that are sent at once."""
+
+MOST_UNREAD: Mapping[Role, int] = {"model": 1_000, "explainer": 60, "drift": 3_000}
+"""Most messages of a partition that a role may have to read before more observations are sent: the
+embedded broker keeps 5 MiB of each, and drops the rest."""
 
 BAR = 0.30
 """Largest error of the rate that is allowed, as a share of the measured one."""
@@ -132,12 +140,14 @@ def of_workers(
             workers.attend()  # the broker would drop what a role does not read soon
         begin, began_at = {}, 0.0
         with closing(PipelineProgress(workers.config, partition=0)) as progress:
-            producer = RecordProducer(workers.config)
+            feed = _Feed(workers)
             for part, end in ((values[:warm], warm), (values[warm:], len(values))):
                 begin, began_at = _seconds(workers), time.monotonic()
-                for value in part:
-                    producer.send(workers.config.topic("features"), value, partition=0)
-                producer.flush()
+                for i in range(0, len(part), CHUNK):
+                    while feed.is_full():
+                        workers.attend()
+                        pace.sample()
+                    feed.send(part[i : i + CHUNK])
                 while progress.update() < end:
                     workers.attend()
                     pace.sample()
@@ -150,6 +160,31 @@ def of_workers(
             for name, seconds in _seconds(workers).items()
         }
     return found, count / took_s
+
+
+class _Feed:
+    """Sends observations while the model role has some to read, and no role is far behind."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers, config = workers, workers.config
+        self._topic, self._producer = config.topic("features"), RecordProducer(config)
+        self._read = [
+            (f"{role}-1", GroupOffsets(config, role, config.inputs(role)[0]), most)
+            for role, most in MOST_UNREAD.items()
+        ]
+
+    def is_full(self) -> bool:
+        return any(self._unread(name, log) > most for name, log, most in self._read)
+
+    def send(self, values: Sequence[bytes]) -> None:
+        for value in values:
+            self._producer.send(self._topic, value, partition=0)
+        self._producer.flush()
+
+    def _unread(self, name: str, log: GroupOffsets) -> int:
+        # committed offsets are some seconds old
+        reached = self._workers.next_offsets(name)
+        return max(end - reached.get(partition, 0) for partition, end in log.ends().items())
 
 
 def _seconds(workers: Workers) -> dict[str, float]:

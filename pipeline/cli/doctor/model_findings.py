@@ -187,10 +187,22 @@ def _run(
     stage: stages.Stage = stages.ModelStage(config.of_stream(0), stream_name(topic, 0))
     records: list[Record] = []
     state = b""
-    for offset, value in enumerate(values):
+    for offset, message in enumerate(_messages(config, values)):
         if offset == len(values) * 9 // 10:
             state = _pickled(stage)
             if resumes:
                 stage = _unpickled(state)
-        records += stages.process(stage, stages.Message(topic, 0, offset, None, value))
+        records += stages.process(stage, message)
     return records, len(state)
+
+
+def _messages(config: Config, values: Sequence[bytes]) -> Iterator[stages.Message]:
+    """Yield observations as the model role reads them: where topics are joined, passed on."""
+    join = stages.JoinStage() if config.is_joined else None
+    for offset, value in enumerate(values):
+        message = stages.Message(config.topic("features"), 0, offset, None, value)
+        if join is not None:
+            headers = join.step(message)[0].message_headers()
+            place = config.topic(config.source), 0, offset
+            message = stages.Message(*place, None, value, headers=headers)
+        yield message
