@@ -44,7 +44,7 @@ MOST = 15_000
 CHUNK = 250
 """Observations that are sent at once."""
 
-MOST_UNREAD: Mapping[Role, int] = {"model": 1_000, "explainer": 60, "drift": 3_000}
+MOST_UNREAD: Mapping[Role, int] = {"model": 400, "explainer": 10, "drift": 1_500}
 """Most messages of a partition that a role may have to read before more observations are sent: the
 embedded broker keeps 5 MiB of each, and drops the rest."""
 
