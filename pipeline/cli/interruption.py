@@ -72,7 +72,9 @@ def until_interrupted() -> Iterator[Interruption]:
         pass
     finally:
         for each, handler in before.items():
-            signal.signal(each, handler)
+            # a block that nobody has ended may be collected while a later one runs
+            if signal.getsignal(each) in {interrupt, signal.SIG_IGN}:
+                signal.signal(each, handler)
 
 
 @contextmanager

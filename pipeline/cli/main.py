@@ -11,7 +11,9 @@ from fluxplain.cli.common import app, console, of_system, say_error
 from fluxplain.errors import UserError
 
 # each module adds its commands; --help shows them in this order
-from fluxplain.cli import init, setup, model_commands, run, feed, try_file  # noqa: F401 # isort: skip
+from fluxplain.cli import init, setup  # noqa: F401 # isort: skip
+from fluxplain.cli.doctor import command  # noqa: F401 # isort: skip
+from fluxplain.cli import model_commands, run, feed, try_file  # noqa: F401 # isort: skip
 from fluxplain.cli import live, look, why, dead_letters, plot, export  # noqa: F401 # isort: skip
 
 

@@ -12,23 +12,48 @@ def check_ports(settings: Config, workers: int) -> None:
 
     With ``health.port = 0`` each takes a free one, and nothing is checked.
     """
-    first, host = settings.health.port, settings.health.host
-    last = first + len(settings.replicas()) * workers - 1
-    if not first:
-        return
-    given = f"health.port is {first}, so the workers take the ports up to {last}"
-    if last > LARGEST:
-        raise ConfigError(f"{given}, but {LARGEST} is the largest")
-    if settings.dashboard.enabled and first <= settings.dashboard.port <= last:
-        raise ConfigError(f"{given}, but dashboard.port is {settings.dashboard.port}")
+    for port in worker_ports(settings, workers):
+        if reason := why_busy(settings.health.host, port):
+            raise ConfigError(
+                f"{_given(settings, workers)}, but none can listen at {port}: {reason}; "
+                "health.port = 0 takes free ports"
+            )
+
+
+def worker_ports(settings: Config, workers: int) -> range:
+    """Return the ports of this many workers of each replica; none for ``health.port = 0``.
+
+    Raises ``ConfigError`` if they exceed the largest port, or contain the dashboard's.
+    """
+    if not settings.health.port:
+        return range(0)
+    ports = _ports(settings, workers)
+    if ports[-1] > LARGEST:
+        raise ConfigError(f"{_given(settings, workers)}, but {LARGEST} is the largest")
+    if settings.dashboard.enabled and settings.dashboard.port in ports:
+        raise ConfigError(
+            f"{_given(settings, workers)}, but dashboard.port is {settings.dashboard.port}"
+        )
+    return ports
+
+
+def why_busy(host: str, port: int) -> str | None:
+    """Return why nobody can listen at a port now; None if one can."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for port in range(first, last + 1):
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, port))
-            except OSError as error:
-                raise ConfigError(
-                    f"{given}, but none can listen at {port}: {error.strerror}; "
-                    "health.port = 0 takes free ports"
-                ) from None
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return str(error.strerror)
+    return None
+
+
+def _ports(settings: Config, workers: int) -> range:
+    first = settings.health.port
+    return range(first, first + len(settings.replicas()) * workers)
+
+
+def _given(settings: Config, workers: int) -> str:
+    ports = _ports(settings, workers)
+    return f"health.port is {ports[0]}, so the workers take the ports up to {ports[-1]}"

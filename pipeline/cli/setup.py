@@ -10,6 +10,7 @@ from rich.table import Column, Table
 from fluxplain import evaluate, stages
 from fluxplain.cli import common as cli
 from fluxplain.cli.autocorrelation_check import autocorrelation_warnings
+from fluxplain.cli.model_title import model_title
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
 from fluxplain.kafka.checkpoints.checkpoint import CheckpointError, CheckpointStore, Slot
@@ -21,7 +22,6 @@ from fluxplain.kafka.ownership.registered import Fingerprint
 from fluxplain.kafka.registry.codec import check_registry
 from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
-from fluxplain.models.scores import title
 from fluxplain.schemas import DeadLetter, stream_name
 
 topics_app = cli.group("topics", cli.PREPARE, "Create and describe the pipeline's topics.")
@@ -59,7 +59,7 @@ def check(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     cli.say(f"broker: {len(metadata.brokers)} at {settings.kafka.bootstrap_servers}")
     cli.ready(settings)
     cli.say(f"topics: all {len(topic_specs(settings))} exist")
-    _check_streams(settings, len(metadata.topics[settings.topic(settings.source)].partitions))
+    check_streams(settings, len(metadata.topics[settings.topic(settings.source)].partitions))
     if settings.registry.url is not None:
         check_registry(settings)
         cli.say(f"registry: at {settings.registry.url}")
@@ -118,7 +118,7 @@ def checkpoints_list(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     settings = resolve(cli.load(config))
     store = open_store(settings, cluster(settings))
     for slot in slots(settings):
-        cli.say(_describe(store, slot))
+        cli.say(_resumption_or_reason(store, slot))
 
 
 @checkpoints_app.command("remove")
@@ -202,11 +202,8 @@ def settings_replace(
 
 def _try_model(settings: Config) -> tuple[str, str]:
     """Return the model and its evaluator with the reason; warn if it fails on an observation."""
-    from fluxplain.forest.conversion import is_of_arrays  # noqa: PLC0415  loads River
-
     topic = settings.topic(settings.source)
     stage = stages.ModelStage(settings, stream_name(topic, 0))
-    model = title(stage.model)
     evaluator = evaluate.choose(stage.model, settings.model.evaluator)
     x = {name: 0.0 if kind == "numeric" else "a" for name, kind in settings.features.items()}
     value = orjson.dumps({"x": x})
@@ -214,12 +211,10 @@ def _try_model(settings: Config) -> tuple[str, str]:
         if isinstance(record, DeadLetter):
             made_up = f"a made-up observation, {value.decode()}"
             cli.warn(f"The model failed on {made_up}: {record.reason}")
-    frozen = "" if settings.model.learn else ", frozen: it never learns"
-    arrays = ", as fluxplain.forest's arrays" if is_of_arrays(stage.model) else ""
-    return f"{model}{arrays}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
+    return model_title(settings, stage.model), f"{evaluator.kind} ({evaluator.reason})"
 
 
-def _check_streams(settings: Config, partitions: int) -> None:
+def check_streams(settings: Config, partitions: int) -> None:
     """Raise ConfigError for settings of streams that do not exist."""
     missing = sorted(each for each in settings.streams if each >= partitions)
     if missing:
@@ -229,11 +224,16 @@ def _check_streams(settings: Config, partitions: int) -> None:
         )
 
 
-def _describe(store: CheckpointStore, slot: Slot) -> str:
+def _resumption_or_reason(store: CheckpointStore, slot: Slot) -> str:
     try:
-        checkpoint = store.load(slot)
+        return resumption(store, slot)
     except CheckpointError as error:
         return str(error)
+
+
+def resumption(store: CheckpointStore, slot: Slot) -> str:
+    """Describe where a worker would resume; raise ``CheckpointError`` if it cannot."""
+    checkpoint = store.load(slot)
     if checkpoint is None:
         return f"{slot}: no checkpoint"
     return f"{slot}: resumes at offset {checkpoint.next_offset:,}"
@@ -241,4 +241,9 @@ def _describe(store: CheckpointStore, slot: Slot) -> str:
 
 def _with_fingerprint(config: Config) -> tuple[Config, Fingerprint]:
     settings = cli.ready(config)
-    return settings, fingerprint_of(settings, identity_of(settings, cluster(settings)))
+    return settings, fingerprint_here(settings)
+
+
+def fingerprint_here(settings: Config) -> Fingerprint:
+    """Return the fingerprint of these settings, with the versions that are installed here."""
+    return fingerprint_of(settings, identity_of(settings, cluster(settings)))

@@ -125,7 +125,7 @@ def dies_having_decided(
     sound(outbox, partition, records, incoming)
     if any(isinstance(each, Change) and each.kind == "model" for each in records):
         outbox.send_all()
-        outbox._producer.flush()
+        cast(RecordProducer, outbox._producer).flush()
         die()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, BrokerMetadata, NewTopic
+from confluent_kafka.admin import AdminClient, BrokerMetadata, ClusterMetadata, NewTopic
 
 from fluxplain.config import Config
 from fluxplain.kafka.client import BrokerError, client_settings, cluster, refusal
@@ -202,12 +202,20 @@ def warn_of_joined_partitions(config: Config) -> None:
     A label must be in the partition of its observation, and each partition is a stream. Messages
     wait while ``observations`` lacks their partition.
     """
-    metadata = cluster(config)
+    if found := unequal_partitions(config, cluster(config)):
+        log.warning("%s", found)
+
+
+def unequal_partitions(config: Config, metadata: ClusterMetadata) -> str | None:
+    """Return what differs between the partitions of the joined topics; None if nothing does."""
+    if not config.is_joined:
+        return None
     names = [config.topic(name) for name in (*config.inputs("join"), config.source)]
     counts = {name: len(metadata.topics[name].partitions) for name in names}
-    if len(set(counts.values())) > 1:
-        found = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        log.warning("the joined topics need the same number of partitions, but %s", found)
+    if len(set(counts.values())) == 1:
+        return None
+    found = ", ".join(f"{name} has {count}" for name, count in counts.items())
+    return f"the joined topics need the same number of partitions, but {found}"
 
 
 def missing_topics(config: Config) -> list[str]:

@@ -3,10 +3,10 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from fluxplain.config import Config
 from fluxplain.kafka.ownership.writers import OWN_TOPICS
-from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.registry.codec import Encoder
 from fluxplain.kafka.timeouts import REQUEST_S
 from fluxplain.kafka.worker.partition import AssignedPartition
@@ -63,6 +63,44 @@ LONGEST_REASON = 300
 """Longest reason in such a warning, in characters."""
 
 
+class Sender(Protocol):
+    """What an outbox needs of a producer; see :class:`fluxplain.kafka.producer.RecordProducer`."""
+
+    @property
+    def waiting(self) -> int:
+        """Number of unacknowledged messages."""
+        ...
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why messages have waited long, or None."""
+        ...
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        partition: int | None = None,
+        *,
+        headers: Headers | None = None,
+    ) -> None:
+        """Queue one message."""
+        ...
+
+    def serve(self) -> None:
+        """Process delivery reports."""
+        ...
+
+    def partitions(self, topic: str, *, beyond: int = 0, timeout_s: float = REQUEST_S) -> int:
+        """Return the number of partitions of a topic."""
+        ...
+
+    async def flushed(self) -> None:
+        """Wait until every message is acknowledged."""
+        ...
+
+
 class Outbox:
     """Sends records to their topics.
 
@@ -74,7 +112,7 @@ class Outbox:
     def __init__(
         self,
         config: Config,
-        producer: RecordProducer,
+        producer: Sender,
         partitions: int,
         observe: Callable[[Record], None] = lambda _record: None,
         encoder: Encoder | None = None,
