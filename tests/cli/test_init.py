@@ -317,6 +317,7 @@ def test_an_interrupted_try_says_that_the_results_are_not_all(
 ) -> None:
     path = tmp_path / "data.csv"
     path.write_text(FILES["plain"][0])
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(try_file, "_run", lambda *_: signal.raise_signal(signal.SIGINT))
     ended = CliRunner().invoke(app, ["try", str(path), "--out", "found"])
     assert ended.exit_code == 128 + signal.SIGINT
