@@ -20,7 +20,7 @@ from confluent_kafka import (
 )
 
 from fluxplain.alerts.filter import AlertFilter
-from fluxplain.alerts.message import body
+from fluxplain.alerts.formats import content
 from fluxplain.alerts.webhook import Answer, Webhook, deliver
 from fluxplain.config import Config
 from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of
@@ -141,7 +141,7 @@ class _Sender:
         self, config: Config, webhook: Webhook, changes: ChangeConsumer, stop: asyncio.Event
     ) -> None:
         self._filter = AlertFilter(config.alerts)
-        self._page = config.alerts.page
+        self._settings = config.alerts
         self._webhook = webhook
         self._changes = changes
         self._stop = stop
@@ -182,10 +182,10 @@ class _Sender:
 
     async def _unless_stopped(self, change: Change, at_s: float) -> Answer | None:
         """Return the result of a delivery; None if the process is stopped before."""
-        content = body(change, page=self._page)
+        alert = content(self._settings, change)
         delivery = asyncio.create_task(
             deliver(
-                lambda: self._webhook.send(change.event_id, content),
+                lambda: self._webhook.send(change.event_id, alert),
                 age_s=lambda: time.time() - at_s,
                 pause=self._pause,
                 report=lambda line: log.warning(

@@ -41,7 +41,7 @@ def body(change: Change, *, page: str | None = None, is_test: bool = False) -> b
     >>> Change.validated(alert["change"]) == gap
     True
     """
-    link = None if page is None else _link(page, change)
+    link = link_to(page, change)
     return orjson.dumps(
         {
             "version": VERSION,
@@ -55,12 +55,13 @@ def body(change: Change, *, page: str | None = None, is_test: bool = False) -> b
     )
 
 
-def text(change: Change, *, is_test: bool = False) -> str:
-    """Return an alert's line for chats."""
+def text(change: Change, *, is_test: bool = False, for_chat: bool = True) -> str:
+    """Return an alert's line; for chats like Slack it has no markup and calls nobody."""
     what = f"{change.kind}: {change.detail}" if change.is_notice else change.detail
     ids = f"change {change.id}" + (f", incident {change.incident}" if change.incident else "")
     line = f"fluxplain ({severity(change)}), {change.stream} at {change.seq:,}: {what} ({ids})"
-    return _escaped(f"TEST: {line}" if is_test else line)
+    line = printable((f"TEST: {line}" if is_test else line)[:MAX_TEXT])
+    return _escaped(line) if for_chat else line
 
 
 def headers(
@@ -115,12 +116,15 @@ def sample(stream: str, feature: str) -> Change:
     )
 
 
-def _link(page: str, change: Change) -> str:
+def link_to(page: str | None, change: Change) -> str | None:
+    """Return the address of a change on the dashboard at ``page``; None without a page."""
+    if page is None:
+        return None
     return f"{page.rstrip('/')}/#{urlencode({'stream': change.stream, 'change': change.id})}"
 
 
 def _escaped(line: str) -> str:
-    """Return text without terminal control codes and chat mentions."""
+    """Return text without chat mentions and markup."""
     # keep the @ of an incident, which a number follows
-    plain = re.sub("@(?=[A-Za-z])", "@\u200b", printable(line[:MAX_TEXT])).replace("&", "&amp;")
+    plain = re.sub("@(?=[A-Za-z])", "@\u200b", line).replace("&", "&amp;")
     return plain.replace("<", "&lt;").replace(">", "&gt;")

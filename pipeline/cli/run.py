@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from fluxplain.alerts.message import body, sample
+from fluxplain.alerts.formats import content
+from fluxplain.alerts.message import sample
 from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
 from fluxplain.cli.ports import check_ports
@@ -247,7 +248,7 @@ async def _send_sample(settings: Config) -> "tuple[str, Answer]":
     change = sample(stream_name(settings.topic(settings.source), 0), settings.explained[0])
     async with Webhook(settings.alerts) as webhook:
         return webhook.name, await webhook.send(
-            change.id, body(change, page=settings.alerts.page, is_test=True)
+            change.id, content(settings.alerts, change, is_test=True)
         )
 
 

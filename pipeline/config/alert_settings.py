@@ -26,6 +26,9 @@ class AlertSettings(Secrets):
     url: Hidden = None
     """Where to send changes as JSON, `https://…` or `http://…`; by default there are no alerts. If
     the URL holds a token, set it as an environment variable."""
+    format: Literal["json", "slack", "teams", "pagerduty"] = "json"
+    """Body of an alert: an object of our own, or what this receiver takes. `"pagerduty"` needs the
+    integration key as `secret`."""
     page: str | None = None
     """The dashboard's address, `https://…` or `http://…`, for a link in each alert."""
     proxy: Hidden = None
@@ -59,7 +62,8 @@ class AlertSettings(Secrets):
         _check_url("url", self.url, ("http", "https"))
         _check_url("page", self.page, ("http", "https"))
         _check_url("proxy", self.proxy, ("http",))
-        self.signing_secret()
+        if self.signing_secret() is None and self.format == "pagerduty":
+            raise ValueError("secret is not set, but format 'pagerduty' needs the integration key")
         return self
 
     def signing_secret(self) -> bytes | None:

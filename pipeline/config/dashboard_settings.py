@@ -1,10 +1,12 @@
 """The table ``[dashboard]``."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
 
 from fluxplain.config.base import Name, Port, Section
+from fluxplain.config.stream_settings import Partition
 
 
 class DashboardSettings(Section):
@@ -20,3 +22,5 @@ class DashboardSettings(Section):
     names: list[Name] = []
     """Extra host names to accept, for example your proxy's. Requests for any other host are refused
     (protection against DNS rebinding)."""
+    streams: Mapping[Partition, Annotated[str, Field(min_length=1, max_length=60)]] = {}
+    """Names to show for streams, by the partition of `features`."""

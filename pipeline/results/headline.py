@@ -177,7 +177,7 @@ def _pipeline(
         since, waiting = duration(stalled.stalled_s()), plural(stalled.lag, "message")
         return "lost", f"Stopped: {stalled.part} has processed none of {waiting} for {since}"
     lag = sum(role.lag for role in status.roles if role.reads_source)
-    rate = results.throughput.rate(time.monotonic())
+    rate = status.throughput.rate(time.monotonic())
     if rate > 0.0 and lag / rate > patience_s:
         return "late", f"{duration(lag / rate)} behind: {plural(lag, 'record')} to go"
     quiet_s = time.time() - results.last_at / 1e3 if results.last_at else 0.0

@@ -3,6 +3,8 @@
 import time
 from dataclasses import dataclass, field
 
+from fluxplain.results.performance import Throughput
+
 
 @dataclass(frozen=True, slots=True)
 class RoleStatus:
@@ -25,10 +27,11 @@ class RoleStatus:
 
 @dataclass(slots=True)
 class PipelineStatus:
-    """The pipeline's status."""
+    """The pipeline's status; ``throughput`` is that of all streams."""
 
     read: int = 0
     to_read: int = 0
     is_loaded: bool = False
     roles: list[RoleStatus] = field(default_factory=list)
     trouble: str | None = None
+    throughput: Throughput = field(default_factory=Throughput)

@@ -158,6 +158,8 @@ class Store:
             return self._add_explanation(stream, record)
         if isinstance(record, Prediction):
             _add_prediction(stream, record, now)
+            if now is not None:
+                self.status.throughput.add(now)
         else:
             self._add_change(stream, record, at)
         return True

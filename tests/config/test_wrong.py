@@ -261,7 +261,7 @@ alerts.secret = 'x' => alerts.secret is a secret & FLUXPLAIN_ALERTS__SECRET & al
 alerts.secret_file = 'nowhere' => alerts.secret_file is 'nowhere' & No such file
 alerts.secret_file = 'secret'; $ALERTS__SECRET = SECRET => alerts.secret_file is 'secret' & only one
 $ALERTS__SECRET = SECRET => alerts.secret has 12 characters & at least 16
-alerts.urls = 'x' => alerts.urls is not a setting & url, page, proxy
+alerts.urls = 'x' => alerts.urls is not a setting & url, format, page
 alerts.url = 'ftp://a/b' => alerts.url must be http://host/path or https://host/path
 alerts.url = 'hooks.example' => alerts.url must be http
 alerts.url = 'http://' => alerts.url must be http

@@ -113,6 +113,15 @@ def minutes_ago(minutes: float) -> int:
     return int(1e3 * (time.time() - 60.0 * minutes))
 
 
+def test_the_lag_of_several_streams_is_compared_with_the_rate_of_all() -> None:
+    store, now = Store(), time.monotonic()
+    for i in range(300):
+        store.add(prediction(i), 0, now - 3.0 + i / 100.0)
+        store.add(prediction(i, stream="features-1"), 1, now - 3.0 + i / 100.0)
+    store.status.roles = [role(20_000, 5.0)]  # 100 seconds at 200 a second
+    assert state(store).tone == "calm"
+
+
 def stopped(store: Store) -> None:
     store.status.roles = [role(0, 1200.0), role(7, 1200.0, "drift")]
 

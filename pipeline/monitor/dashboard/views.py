@@ -13,7 +13,7 @@ from fluxplain.results.headline import Headline, Limits, headline
 from fluxplain.results.series import Points, Series
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas, Row, StreamResults, overview
-from fluxplain.schemas import Change
+from fluxplain.schemas import Change, stream_name
 from fluxplain.schemas.methods import METHODS, Method
 
 SHOWN_POINTS = 600
@@ -67,6 +67,10 @@ class View:
         self._rows: dict[Method | None, tuple[float, bytes]] = {}
         self._about = {
             "prefix": config.topics.prefix,
+            "streams": {
+                stream_name(config.topic(config.source), partition): name
+                for partition, name in config.dashboard.streams.items()
+            },
             "methods": {
                 name: {"title": m.title, "unit": m.unit, "meaning": m.meaning}
                 for name, m in METHODS.items()

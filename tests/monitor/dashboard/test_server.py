@@ -125,6 +125,14 @@ def test_the_state_of_each_stream_can_be_asked_for_in_words(config: Config, stor
     assert said["change"] in said["text"]
 
 
+def test_streams_have_the_names_of_the_settings(store: Store) -> None:
+    config = make_config(
+        features={name(i): "numeric" for i in range(9)},
+        dashboard={"port": 0, "streams": {"0": "card-EU"}},
+    )
+    assert plain(config, store, "/api/overview")["about"]["streams"] == {STREAM: "card-EU"}
+
+
 def test_the_page_calls_each_method_as_everything_else_does(config: Config, store: Store) -> None:
     methods = plain(config, store, "/api/overview")["about"]["methods"]
     names = {name: each["title"] for name, each in methods.items()}

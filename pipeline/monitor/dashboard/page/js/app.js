@@ -3,7 +3,7 @@
 import { $, options, segments, setText } from "./dom.js";
 import { METHOD_NAMES, count, plural, titleOf } from "./format.js";
 import * as api from "./api.js";
-import { data, readFragment, replaceAll, shown, range, oldest, takeNews, view, writeFragment } from "./store.js";
+import { data, readFragment, replaceAll, shown, range, oldest, streamName, takeNews, view, writeFragment } from "./store.js";
 import { SPANS, wholeSpan } from "./times.js";
 import { assign, styleOf } from "./palette.js";
 import { themeSwitch } from "./theme.js";
@@ -123,7 +123,7 @@ function draw() {
 function drawChoices() {
   const { streams, methods, alphas } = data.numbers;
   $("stream-field").hidden = streams.length === 0;
-  options($("stream"), streams, view.stream, (name) => name.replace(data.about.prefix, ""));
+  options($("stream"), streams, view.stream, streamName);
   $("alpha-field").hidden = (alphas ?? []).length === 0;
   options($("alpha"), alphas ?? [], view.alpha);
   segments($("methods"), "method", Object.keys(data.about.methods).map((value) => ({

@@ -19,7 +19,7 @@ export const view = {
 };
 
 export const data = {
-  about: { loss: "", regression: false, categorical: [], methods: {} },
+  about: { prefix: "", streams: {}, loss: "", regression: false, categorical: [], methods: {} },
   version: 0,
   features: new Map(), // name → newest seq, value and std_error, and peak
   lines: new Map(), // name → { seq, value, std_error } of the shown features, over all records
@@ -131,6 +131,9 @@ export function incidents() {
   }
   return [...groups.values()];
 }
+
+/** The name to show for a stream. */
+export const streamName = (stream) => data.about.streams[stream] ?? stream.replace(data.about.prefix, "");
 
 /** All changes in the order of the list. */
 export const ordered = () => incidents().flat();

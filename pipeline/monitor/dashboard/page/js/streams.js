@@ -2,7 +2,7 @@
 
 import { $, h, setText, svg } from "./dom.js";
 import { METHOD_NAMES, compact, count, number, percent, subjectOf, titleOf } from "./format.js";
-import { data, view } from "./store.js";
+import { data, streamName, view } from "./store.js";
 import * as api from "./api.js";
 
 const EVERY_MS = 2_000;
@@ -44,7 +44,7 @@ function draw({ rows: streams, has_more: hasMore }) {
 }
 
 function add(stream) {
-  const button = h("button", { type: "button", class: "plain" }, stream.replace(data.about.prefix, ""));
+  const button = h("button", { type: "button", class: "plain" }, streamName(stream));
   const cell = (name) => h("td", { class: name });
   const row = {
     button, records: cell("n"), rate: cell("n"), loss: cell("n"), accuracy: cell("n"), labels: cell("n labels"),
