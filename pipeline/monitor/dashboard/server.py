@@ -115,6 +115,7 @@ class Server:
         app.router.add_get("/api/overview", self._overview)
         app.router.add_get("/api/streams", self._streams)
         app.router.add_get("/api/series", self._series)
+        app.router.add_get("/api/heat", self._heat)
         app.router.add_get("/api/curves", self._curves)
         app.router.add_get("/api/changes/{id}", self._change)
         app.router.add_get("/api/reasons", self._recent_reasons)
@@ -168,6 +169,9 @@ class Server:
             raise web.HTTPBadRequest(text=f"feature may be given at most {MAX_REQUESTED} times\n")
         first, last = (_number(request, name, int) for name in ("from", "to"))
         return _json(self._view.series(_choice(request), features, first, last))
+
+    async def _heat(self, request: web.Request) -> web.Response:
+        return _json(self._view.heat(_choice(request)))
 
     async def _curves(self, request: web.Request) -> web.Response:
         stream, feature = (request.query.get(name, "") for name in ("stream", "feature"))

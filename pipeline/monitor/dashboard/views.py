@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from fluxplain.config import Config
@@ -27,6 +28,9 @@ TREND_POINTS = 300
 
 ROW_POINTS = 40
 """Most points of a feature in a stream's row."""
+
+HEAT_ROWS, HEAT_COLUMNS = 200, 80
+"""Most features, and points of each, that are shown as colours."""
 
 LISTED_CHANGES = 500
 """Number of latest changes that the page lists."""
@@ -105,6 +109,18 @@ class View:
             }
             drawn = {name: _drawn(each) for name, each in points.items()}
             return _json({**chosen._asdict(), "version": self._store.version, "lines": drawn})
+
+    def heat(self, requested: Choice) -> bytes:
+        """Return all features at the same seqs, the currently most important first."""
+        with self._store.lock:
+            _, lines = self._chosen(requested)
+            ranked = sorted(lines.items(), key=lambda item: (-item[1].newest.value, item[0]))
+            shown = dict(ranked[:HEAT_ROWS])
+            first = min((line.first_seq for line in shown.values()), default=0)
+            last = max((line.seq for line in shown.values()), default=0)
+            seqs = np.unique(np.linspace(first, last, HEAT_COLUMNS).astype(np.int64))
+            values = [_values_at(line.points, seqs) for line in shown.values()]
+        return _json({"features": list(shown), "seq": seqs, "values": values})
 
     def curves(self, stream: str, feature: str, alpha: float | None) -> bytes | None:
         """Return the curves of a feature; None if it has none."""
@@ -262,6 +278,12 @@ def _drawn(points: Points) -> dict[str, Any]:
     """Return points in single precision: seven digits are more than a screen shows."""
     value, std_error = (each.astype(np.float32) for each in (points.value, points.std_error))
     return {"seq": points.seq, "value": value, "std_error": std_error}
+
+
+def _values_at(points: Points, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    """Return the newest value at each seq; NaN before the first."""
+    places = np.searchsorted(points.seq, seqs, side="right") - 1
+    return np.where(places < 0, np.nan, points.value[places]).astype(np.float32)
 
 
 def _times(points: Points) -> dict[str, Any]:

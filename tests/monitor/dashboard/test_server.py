@@ -15,7 +15,7 @@ import pytest
 
 from fluxplain.config import Config
 from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server, serving
-from fluxplain.monitor.dashboard.views import SHOWN_POINTS
+from fluxplain.monitor.dashboard.views import HEAT_COLUMNS, SHOWN_POINTS
 from fluxplain.results.store import Store
 from fluxplain.schemas.change import NoticeKind
 from fluxplain.schemas.methods import METHOD_NAMES
@@ -123,6 +123,18 @@ def test_the_state_of_each_stream_can_be_asked_for_in_words(config: Config, stor
     assert {name: said[name] for name in page} == page
     assert said["text"].count(". ") == 2
     assert said["change"] in said["text"]
+
+
+def test_all_features_over_time_are_sorted_by_what_they_are_now(
+    config: Config, store: Store
+) -> None:
+    found = plain(config, store, f"/api/heat?{SELECTION}")
+    assert len(found["seq"]) == HEAT_COLUMNS
+    now = [values[-1] for values in found["values"]]
+    assert now == sorted(now, reverse=True)
+    newest = plain(config, store, f"/api/overview?{SELECTION}")["features"]
+    for feature, value in zip(found["features"], now, strict=True):
+        assert value == pytest.approx(newest[feature]["value"][-1], abs=1e-6)
 
 
 def test_streams_have_the_names_of_the_settings(store: Store) -> None:

@@ -25,6 +25,8 @@ export const streams = (method) => get("/api/streams", { method });
 export const series = (view, features, range, signal) =>
   get("/api/series", { ...selection(view), feature: features, ...range }, signal);
 
+export const heat = (view) => get("/api/heat", selection(view));
+
 export const curves = (view, feature) =>
   get("/api/curves", { stream: view.stream, alpha: view.alpha, feature });
 

@@ -10,6 +10,7 @@ import { themeSwitch } from "./theme.js";
 import { drawImportance, importanceTable, makeImportance } from "./importance.js";
 import { drawPerformance, makePerformance, performanceTable } from "./performance.js";
 import { drawEffect, effectFeature, effectTable, fetchEffect, makeEffect } from "./effect.js";
+import { drawHeat, fetchHeat, makeHeat } from "./heat.js";
 import { drawFeatures, makeFeatures } from "./features.js";
 import { drawChanges, focusChange, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
@@ -47,6 +48,7 @@ async function connect() {
     performance.mark("fluxplain-drawn");
     fetchStreams({ force: true });
     fetchReasons({ force: true });
+    fetchHeat({ force: true });
     stop = api.listen(view, data.version, (news) => mine === current && receive(news), again);
   } catch (error) {
     console.error(error);
@@ -79,6 +81,7 @@ function receive(news) {
   if (Object.keys(news.features).length) fetchEffect();
   fetchStreams();
   fetchReasons();
+  fetchHeat();
 }
 
 /** Fetches the lines of newly shown features; returns whether there were any. */
@@ -272,15 +275,17 @@ function begin() {
   makeImportance({ zoomed, chosen: openStory });
   makePerformance();
   makeEffect();
-  makeFeatures({ chosen: chooseFeature, changed: () => { draw(); fetchLines().then(draw); } });
+  makeFeatures({ chosen: chooseFeature, changed: () => { draw(); fetchLines().then(draw); }, searched: drawHeat });
   makeChanges({ chosen: openStory });
   makeReasons({ opened: openReasons, closed: closeReasons, changed: drawEvidence });
   makeStory({ chosen: openStory, closed: closeStory });
   makeStreams({ chosen: chooseStream });
   makeHeadline({ chosen: openStory });
+  makeHeat({ chosen: chooseFeature });
   tableSwitches();
   themeSwitch(() => {
     draw();
+    drawHeat();
     drawEffect();
     drawStory({ again: true });
   });

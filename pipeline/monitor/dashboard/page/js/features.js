@@ -11,7 +11,7 @@ const TAIL = 8;
 const rows = new Map();
 let reordered = 0;
 
-export function makeFeatures({ chosen, changed }) {
+export function makeFeatures({ chosen, changed, searched }) {
   const list = $("feature-list");
   list.addEventListener("click", (event) => {
     const row = event.target.closest("button");
@@ -20,6 +20,7 @@ export function makeFeatures({ chosen, changed }) {
   $("search").addEventListener("input", (event) => {
     view.query = event.target.value.trim().toLowerCase();
     drawFeatures({ force: true });
+    searched();
   });
   $("search").addEventListener("keydown", (event) => {
     if (event.key === "Enter") list.querySelector("li:not([hidden]) button")?.click();
