@@ -8,7 +8,15 @@ from fluxplain.config import AlertSettings
 from fluxplain.schemas import Change
 
 Setting = Literal[
-    "kind", "method", "feature", "status", "learning", "min_severity", "min_effect", "quiet_s"
+    "kind",
+    "method",
+    "feature",
+    "status",
+    "learning",
+    "mute",
+    "min_severity",
+    "min_effect",
+    "quiet_s",
 ]
 
 Reason = Literal[Setting, "repeated", "incident", "unknown"]
@@ -80,6 +88,7 @@ class AlertFilter:
             "feature": bool(features and feature and feature not in features),
             "status": change.status is not None and change.status not in wanted.statuses,
             "learning": change.learning and not wanted.learning,
+            "mute": feature in wanted.mute,
             "min_severity": not was_sent and not is_urgent,
             "min_effect": not was_sent and is_small,
         }

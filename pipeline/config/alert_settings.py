@@ -1,5 +1,6 @@
 """The table ``[alerts]``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
@@ -47,6 +48,8 @@ class AlertSettings(Secrets):
     """Send only changes of these features, groups and pairs; by default all."""
     statuses: Annotated[list[Status], NOT_EMPTY] = ["noticed", "transient", "reverted"]
     """Send changes when they are noticed, and if they do not last."""
+    mute: Mapping[str, Annotated[str, NOT_EMPTY]] = {}
+    """Features, groups and pairs whose changes are not sent, with the reason for each."""
     learning: bool = False
     """Whether to send changes while the model is still learning."""
     min_severity: Severity = "high"

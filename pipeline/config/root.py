@@ -209,6 +209,7 @@ def _check(config: Tables) -> None:
     _check_methods_of_features(config)
     explained, shards = config.explained, config.model.shards
     check_names("alerts.features", config.alerts.features or (), explained, "what is explained")
+    check_names("alerts.mute", config.alerts.mute, explained, "what is explained")
     if shards > len(explained):
         most = f"the number of features, groups and pairs that are explained, {len(explained)}"
         raise wrong("model.shards", shards, f"must be at most {most}")

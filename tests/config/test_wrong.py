@@ -257,6 +257,7 @@ alerts.methods = ['shap'] => alerts.methods.0 is 'shap' & 'loss'
 alerts.methods = [] => alerts.methods is [] & at least 1
 alerts.kinds = ['drifts'] => alerts.kinds.0 is 'drifts' & 'cold-start'
 alerts.features = ['nope'] => alerts.features has 'nope' & explained
+alerts.mute.agee = "x" => alerts.mute & agee
 alerts.secret = 'x' => alerts.secret is a secret & FLUXPLAIN_ALERTS__SECRET & alerts.secret_file
 alerts.secret_file = 'nowhere' => alerts.secret_file is 'nowhere' & No such file
 alerts.secret_file = 'secret'; $ALERTS__SECRET = SECRET => alerts.secret_file is 'secret' & only one
