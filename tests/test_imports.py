@@ -80,10 +80,25 @@ ARROWS = {
     "pipeline/monitor": "loading results config http schemas",
     "pipeline/alerts": "config kafka schemas __version__",
     "agents": "stages kafka config schemas",
-    "pipeline/cli": "errors evaluate forest models stages kafka results monitor alerts sources "
-    "config schemas agents local __version__",
+    "pipeline/cli": "errors loading evaluate forest models stages kafka results monitor alerts "
+    "sources config schemas agents local __version__",
 }
 """Folder → all of ours that its modules may import, from the foundations to the roof."""
+
+
+def test_a_worker_does_not_load_data_frames_that_are_installed_beside_it() -> None:
+    code = (
+        "from fluxplain.loading.deferred import defer\n"
+        "defer()\n"
+        "import sys\n"
+        "from fluxplain.stages import ModelStage\n"
+        "print({'pandas', 'sklearn'} & set(sys.modules))\n"
+        "from river import datasets, drift\n"
+        "print(len(next(iter(datasets.Phishing()))[0]))\n"
+        "print(drift.datasets.AirlinePassengers.__name__)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines() == ["set()", "9", "AirlinePassengers"]
 
 
 def test_no_arrow_leads_upwards() -> None:

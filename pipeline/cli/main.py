@@ -9,6 +9,7 @@ import typer
 from fluxplain import __version__
 from fluxplain.cli.common import app, console, of_system, say_error
 from fluxplain.errors import UserError
+from fluxplain.loading.deferred import defer
 
 # each module adds its commands; --help shows them in this order
 from fluxplain.cli import init, setup  # noqa: F401 # isort: skip
@@ -19,6 +20,7 @@ from fluxplain.cli import live, look, why, dead_letters, plot, export  # noqa: F
 
 def main() -> NoReturn:
     """Run a command; a user's mistake gives a message, not a stack trace."""
+    defer()
     try:
         app()
     except BrokenPipeError:
