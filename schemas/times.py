@@ -1,6 +1,5 @@
 """The times that observations state, as moments."""
 
-import math
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -30,9 +29,9 @@ def moment(ts: Timestamp | None) -> float | None:
             time = datetime.fromisoformat(ts)
             return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
         return None
-    if ts is None or not math.isfinite(ts) or ts >= LARGEST:
+    if ts is None or not UNITS[0][0] <= ts < LARGEST:
         return None
-    return next((ts / per_s for least, per_s in reversed(UNITS) if ts >= least), None)
+    return next(ts / per_s for least, per_s in reversed(UNITS) if ts >= least)
 
 
 def readable(ts: Timestamp) -> str:

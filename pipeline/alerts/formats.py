@@ -48,11 +48,10 @@ def _card(line: str, link: str | None) -> dict[str, Any]:
 
 
 def _event(settings: AlertSettings, change: Change, line: str, link: str | None) -> dict[str, Any]:
-    """Return an event, which a change that did not last resolves."""
+    """Return an event; what became of a change is added to the incident, which people resolve."""
     key = settings.signing_secret() or b""
     event: dict[str, Any] = {
-        "routing_key": key.decode(),
-        "event_action": "resolve" if change.is_follow_up and not change.is_step else "trigger",
+        "event_action": "trigger",
         "dedup_key": (change.incident or change.id)[:255],
         "payload": {
             "summary": line,
@@ -65,4 +64,5 @@ def _event(settings: AlertSettings, change: Change, line: str, link: str | None)
     }
     if link:
         event["links"] = [{"href": link, "text": "Open"}]
-    return event
+    # last: what a receiver repeats of the beginning is logged
+    return event | {"routing_key": key.decode()}

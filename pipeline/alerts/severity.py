@@ -19,10 +19,11 @@ def severity(change: Change) -> Severity:
     """Return how urgent a change is.
 
     ``"high"``: the loss rose by a tenth or more; or an explanation changed by a tenth of all
-    importance, and the loss rose, too, or is not known; or values outside of all before are behind
-    it; or inputs or predictions are distributed quite differently; or observations were lost, a
-    role began anew, or fields are missing. ``"medium"``: an explanation changed as much, and the
-    loss did not rise, or it changed less, and the loss rose. ``"low"``: all else.
+    importance or reversed, and the loss rose, too, or is not known; or values outside of all before
+    are behind it; or inputs or predictions are distributed quite differently; or observations were
+    lost, a role began anew, or fields are missing. ``"medium"``: an explanation changed as much,
+    and the loss did not rise, or it changed less, and the loss rose; or the loss rose by less.
+    ``"low"``: all else.
 
     Examples
     --------
@@ -35,14 +36,20 @@ def severity(change: Change) -> Severity:
     if change.is_of_distribution:
         return "high" if _is_large(change.effect_size, BROKEN) else "medium"
     if change.method == "loss":
-        return "high" if _rose(change.before, change.after) is not False else "low"
-    important = _is_large(change.effect_size, IMPORTANT)
+        return _of_loss(change)
+    important = change.signal == "trend" or _is_large(change.effect_size, IMPORTANT)
     rose = _rose(change.loss_before, change.loss_after)
     if any(each.feature is not None for each in change.evidence or ()):
         return "high"
     if important:
         return "medium" if rose is False else "high"
     return "medium" if rose else "low"
+
+
+def _of_loss(change: Change) -> Severity:
+    if _rose(change.before, change.after) is not False:
+        return "high"
+    return "medium" if change.direction == "rose" else "low"
 
 
 def is_at_least(one: Severity, least: Severity) -> bool:
@@ -64,4 +71,4 @@ def _rose(before: float | None, after: float | None) -> bool | None:
     """Return whether the loss rose by a tenth or more; None if it is not known."""
     if before is None or after is None:
         return None
-    return after > (1.0 + IMPORTANT) * before
+    return after - before > IMPORTANT * abs(before)

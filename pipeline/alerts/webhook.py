@@ -75,6 +75,8 @@ class Webhook:
                 self._url, data=content, headers=signed, proxy=self._proxy, allow_redirects=False
             ) as response:
                 start = await _start_of(response)
+                if self._secret:
+                    start = start.replace(self._secret, b"***")  # some repeat the request
                 return interpreted(response.status, response.reason, response.headers, start)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return _failed(error, self._timeout_s)

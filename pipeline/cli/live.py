@@ -86,6 +86,7 @@ def watch(
     settings = resolve(settings)
     alphas = Alphas.configured(settings) if alpha is None else Alphas.only(alpha)
     store, limits = Store(), Limits.configured(settings)
+    store.status.has_roles = True
     with (
         until_interrupted(),
         TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,

@@ -52,7 +52,7 @@ class AlertSettings(Secrets):
     """Features, groups and pairs whose changes are not sent, with the reason for each."""
     learning: bool = False
     """Whether to send changes while the model is still learning."""
-    min_severity: Severity = "high"
+    min_severity: Severity = "medium"
     """Send changes that are at least so urgent: `"high"`, `"medium"` or `"low"`; see
     [Alerts](../README.md#alerts)."""
     min_effect: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0

@@ -133,6 +133,6 @@ def _model_name(model: object) -> str:
     return type(model).__name__ if type(model).__str__ is object.__str__ else str(model)
 
 
-def _short(name: str) -> str:
-    text = name if name.isprintable() else repr(name)
+def _short(name: object) -> str:
+    text = name if isinstance(name, str) and name.isprintable() else repr(name)
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"

@@ -47,6 +47,16 @@ class Limits(NamedTuple):
 DEFAULT = Limits()
 
 
+LEAST_SHARE = 0.005
+"""Smallest share of all importance that is worth naming."""
+
+LOSS_SHARE = 0.1
+"""Share of the loss by which it must differ to show a change."""
+
+SETTLED_S = 15.0
+"""Seconds without progress after which messages surely wait: results come sooner than commits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Headline:
     """The state of a stream.
@@ -110,7 +120,8 @@ def _shares(view: StreamView, method: Method) -> dict[str, float]:
     sure = {
         feature: each.value / total
         for feature, each in newest.items()
-        if each.value > CERTAIN * (each.std_error or 0.0)
+        if each.std_error is not None
+        and each.value > max(CERTAIN * each.std_error, LEAST_SHARE * total)
     }
     return dict(sorted(sure.items(), key=lambda item: (-item[1], item[0]))[:TOP])
 
@@ -152,18 +163,22 @@ def _changed(results: StreamResults, news: Sequence[Change], main: Change | None
         return f"No change for {ago}; the last{learning}: {in_short(main)}"
     others = f", with {plural(len(news) - 1, 'other change')}" if len(news) > 1 else ""
     when = f"{ago} ago" if since else "just now"
-    return f"Changed {when}: {in_short(main)}{others}{_loss(results, news, main)}"
+    return f"Changed {when}: {in_short(main)}{others}{_loss(news, main)}"
 
 
-def _loss(results: StreamResults, news: Sequence[Change], main: Change) -> str:
-    """Return whether the loss shows the change, too; nothing without labels."""
+def _loss(news: Sequence[Change], main: Change) -> str:
+    """Return whether the loss shows the change, too; nothing if that is not known."""
     if main.method == "loss":
         return ""
-    of_loss = [each for each in news if each.method == "loss" and each.direction is not None]
+    of_loss = [each.direction for each in news if each.method == "loss" and each.direction]
     if of_loss:
-        return f"; the loss {of_loss[-1].direction}"
-    known = results.performance.newest[0] is not None
-    return "; the loss does not show it" if known else ""
+        return f"; the loss {of_loss[-1]}"
+    before, after = main.loss_before, main.loss_after
+    if before is None or after is None:
+        return ""
+    if abs(after - before) <= LOSS_SHARE * abs(before):
+        return "; the loss does not show it"
+    return f"; the loss {'rose' if after > before else 'fell'}"
 
 
 def _pipeline(
@@ -173,16 +188,20 @@ def _pipeline(
     if unknown is not None:
         return unknown
     stalled = max(status.roles, key=RoleStatus.stalled_s, default=None)
-    if stalled is not None and stalled.stalled_s() > patience_s:
-        since, waiting = duration(stalled.stalled_s()), plural(stalled.lag, "message")
-        return "lost", f"Stopped: {stalled.part} has processed none of {waiting} for {since}"
-    lag = sum(role.lag for role in status.roles if role.reads_source)
+    stalled_s = 0.0 if stalled is None else stalled.stalled_s()
+    silent_s = status.freshness.quiet_s()
+    is_silent = silent_s > patience_s and stalled_s > SETTLED_S
+    if stalled is not None and (stalled_s > patience_s or is_silent):
+        since = duration(silent_s if is_silent else stalled_s)
+        to_go = plural(stalled.lag, "message")
+        return "lost", f"Stopped: no progress for {since}; {stalled.part} has {to_go} to go"
+    lag = max((role.lag for role in status.roles if role.reads_source), default=0)
     rate = status.throughput.rate(time.monotonic())
     if rate > 0.0 and lag / rate > patience_s:
         return "late", f"{duration(lag / rate)} behind: {plural(lag, 'record')} to go"
-    quiet_s = time.time() - results.last_at / 1e3 if results.last_at else 0.0
+    quiet_s = results.freshness.quiet_s()
     if quiet_s > patience_s:
-        return "quiet", f"No new record for {duration(quiet_s)}, and none waits"
+        return "quiet", f"No new record for {duration(quiet_s)}" + (", and none waits" * (not lag))
     return "calm", "The pipeline keeps up" if status.roles else "All records are read"
 
 
@@ -192,7 +211,10 @@ def _unknown(results: StreamResults, status: PipelineStatus) -> tuple[Tone, str]
         return "lost", f"Unknown whether the pipeline keeps up: {status.trouble}"
     if status.to_read and not status.is_loaded:
         return "waiting", f"Reading the history: {percent(status.read / status.to_read)}"
-    return ("waiting", "Waiting for the first record") if results.newest_seq < 0 else None
+    if results.newest_seq < 0:
+        return "waiting", "Waiting for the first record"
+    asks = status.has_roles and not status.roles
+    return ("waiting", "Asking the broker how far the roles are") if asks else None
 
 
 def duration(seconds: float) -> str:

@@ -54,7 +54,7 @@ class Feed:
             LagMonitor(config) as lag,
             TopicReader(config, list(OUTPUTS), from_beginning=True, newest=NEWEST) as reader,
         ):
-            status.to_read = reader.backlog
+            status.to_read, status.has_roles = reader.backlog, True
             while not self._stop.is_set():
                 status.read = status.to_read - reader.backlog
                 status.is_loaded = not reader.backlog
@@ -79,14 +79,14 @@ class Feed:
 
 def role_statuses(config: Config, latest: Mapping[str, Backlog] | None) -> list[RoleStatus]:
     """Return the status of each role; none if the broker has not answered."""
-    known = latest or {}
+    known, first = latest or {}, config.replicas()[0].role
     return [
         RoleStatus(
             part=str(replica),
             topic=", ".join(config.inputs(replica.role)),
             lag=known[str(replica)].lag,
             moved_at=known[str(replica)].moved_at,
-            reads_source=config.source in config.inputs(replica.role),
+            reads_source=replica.role == first,
         )
         for replica in config.replicas()
         if str(replica) in known

@@ -3,15 +3,16 @@
 import time
 from dataclasses import dataclass, field
 
+from fluxplain.results.freshness import Freshness
 from fluxplain.results.performance import Throughput
 
 
 @dataclass(frozen=True, slots=True)
 class RoleStatus:
-    """A role or shard: what it reads, how many messages wait, and when it last made progress.
+    """A role or shard: what it reads, how many messages wait, and since when it has not moved.
 
-    ``moved_at`` is a time of the monotonic clock. ``reads_source`` says whether its messages are
-    the observations.
+    ``moved_at`` is a time of the monotonic clock; see :class:`~fluxplain.kafka.topics.progress
+    .Backlog`. ``reads_source`` says whether it is the first role, which reads the observations.
     """
 
     part: str
@@ -27,11 +28,16 @@ class RoleStatus:
 
 @dataclass(slots=True)
 class PipelineStatus:
-    """The pipeline's status; ``throughput`` is that of all streams."""
+    """The pipeline's status; ``throughput`` and ``freshness`` are those of all streams.
+
+    ``has_roles`` says that a broker is asked for the roles' lag: none is known before its answer.
+    """
 
     read: int = 0
     to_read: int = 0
     is_loaded: bool = False
     roles: list[RoleStatus] = field(default_factory=list)
+    has_roles: bool = False
     trouble: str | None = None
     throughput: Throughput = field(default_factory=Throughput)
+    freshness: Freshness = field(default_factory=Freshness)

@@ -149,7 +149,8 @@ class Store:
         at: int,
     ) -> bool:
         stream.last_result = self.version
-        stream.last_at = max(stream.last_at, at)
+        stream.freshness.note(at, now)
+        self.status.freshness.note(at, now)
         # switching streams with every record would make the display unreadable
         current = None if self.current is None else self.streams[self.current]
         if current is None or self.version - current.last_result > PATIENCE:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fluxplain.config import Config
+from fluxplain.results.freshness import Freshness
 from fluxplain.results.pdp_history import PdpHistory
 from fluxplain.results.performance import Performance, Throughput
 from fluxplain.results.recent_reasons import RecentReasons
@@ -58,8 +59,7 @@ class StreamResults:
     ``series`` is (method, alpha) → feature → importance over time; ``curves`` is (feature, alpha) →
     curves. ``times`` are the observations' own times, in seconds since 1970. ``changes`` holds the
     latest changes by seq, without curves, each with the store's version at which it was added.
-    ``changed_at`` is the timestamp of the latest, ``last_at`` that of the newest result, both in
-    milliseconds since 1970; 0 if unknown.
+    ``changed_at`` is the timestamp of the latest, in milliseconds since 1970; 0 if unknown.
     """
 
     series: dict[tuple[Method, float], dict[str, Series]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class StreamResults:
     newest_prediction: int = -1
     newest_seq: int = -1
     last_result: int = 0
-    last_at: int = 0
+    freshness: Freshness = field(default_factory=Freshness)
 
     def trim(self, most: int) -> None:
         """Keep at most so many changes."""

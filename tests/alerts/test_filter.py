@@ -135,6 +135,17 @@ def test_one_incident_is_one_alert(quiet_s: float) -> None:
     assert sent(alerts, replace(change("a", 99), incident="features-0@99"), 9000.0)
 
 
+def test_after_a_change_that_did_not_last_the_rest_of_its_incident_is_news() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0))
+    one, other, late = (
+        replace(change(f, 7), incident="features-0@7", status="noticed") for f in "abc"
+    )
+    assert sent(alerts, one, 0.0)
+    assert alerts.objection(other, 1.0) == "incident"
+    assert sent(alerts, replace(one, status="transient"), 2.0)
+    assert sent(alerts, late, 3.0)
+
+
 @pytest.mark.parametrize("quiet_s", [0.0, 60.0])
 def test_a_change_that_comes_again_has_no_second_alert(quiet_s: float) -> None:
     alerts = AlertFilter(AlertSettings(quiet_s=quiet_s))

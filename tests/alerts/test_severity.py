@@ -23,6 +23,9 @@ OUTLIER = [Evidence(3, feature="a", value=1e9, low=0.0, high=1.0)]
         ({"effect_size": 0.05, "loss_before": 0.2, "loss_after": 0.1}, "low"),
         ({"effect_size": 0.05}, "low"),
         ({"effect_size": 0.05, "evidence": OUTLIER}, "high"),
+        ({"effect_size": 0.01, "signal": "trend", "loss_before": 1.0, "loss_after": 1.0}, "medium"),
+        ({"effect_size": 0.2, "loss_before": -1.0, "loss_after": -1.05}, "medium"),
+        ({"effect_size": 0.2, "loss_before": -1.0, "loss_after": -0.5}, "high"),
         ({"kind": "input", "effect_size": 0.5}, "high"),
         ({"kind": "output", "effect_size": 0.1}, "medium"),
     ],
@@ -35,3 +38,4 @@ def test_a_loss_that_rose_is_urgent_and_one_that_fell_is_not() -> None:
     rose = loss_change(1)
     assert severity(rose) == "high"
     assert severity(replace(rose, before=rose.after, after=rose.before)) == "low"
+    assert severity(replace(rose, before=0.3, after=0.32, direction="rose")) == "medium"

@@ -1,5 +1,6 @@
 """Progress of the pipeline: each role's lag, and which observations all roles have processed."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -57,17 +58,17 @@ class GroupOffsets:
 
     def lag(self) -> int:
         """Return the number of messages in the log that are not committed yet."""
-        return self._lag(self.committed())
+        return sum(self._lags(self.committed()).values())
 
-    def progress(self) -> tuple[Offsets, int]:
-        """Return the committed offsets, and the lag behind them."""
+    def progress(self) -> tuple[Offsets, Offsets]:
+        """Return partition → committed offset, and partition → messages not committed yet."""
         committed = self.committed()
-        return committed, self._lag(committed)
+        return committed, self._lags(committed)
 
-    def _lag(self, committed: Offsets) -> int:
+    def _lags(self, committed: Offsets) -> Offsets:
         starts = self.starts()
         # the committed offset may be beyond the end of a topic that was created again
-        return sum(max(end - max(committed[p], starts[p]), 0) for p, end in self.ends().items())
+        return {p: max(end - max(committed[p], starts[p]), 0) for p, end in self.ends().items()}
 
     def close(self) -> None:
         """Leave the broker."""
@@ -146,9 +147,10 @@ class PipelineProgress:
 
 
 class Backlog(NamedTuple):
-    """The unread messages of a role or shard, and when it last committed any.
+    """The unread messages of a role or shard, and since when it has not moved in some partition.
 
-    ``moved_at`` is a time of the monotonic clock, at the earliest when somebody began to look.
+    ``moved_at`` is the oldest time, of the monotonic clock, at which a partition with unread
+    messages had none, or the role committed some: at the earliest when somebody began to look.
     """
 
     lag: int
@@ -166,7 +168,7 @@ class LagMonitor:
         self._config = config
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="lag", daemon=True)
-        self._moved: dict[str, tuple[Sequence[Offsets], float]] = {}
+        self._moved: dict[tuple[str, int, int], tuple[int, float]] = {}
         self.latest: Mapping[str, Backlog] | None = None
         self.trouble: str | None = None
 
@@ -201,10 +203,15 @@ class LagMonitor:
                 self._ended.wait(EVERY_S)
 
     def _backlog(self, name: str, read: Sequence[GroupOffsets]) -> Backlog:
-        asked = [each.progress() for each in read]
-        committed = [offsets for offsets, _ in asked]
-        before, moved_at = self._moved.get(name, (None, 0.0))
-        if committed != before:
-            moved_at = time.monotonic()
-            self._moved[name] = committed, moved_at
-        return Backlog(sum(lag for _, lag in asked), moved_at)
+        now, lag, oldest = time.monotonic(), 0, math.inf
+        for topic, each in enumerate(read):
+            committed, lags = each.progress()
+            for partition, waiting in lags.items():
+                place, offset = (name, topic, partition), committed[partition]
+                before, moved_at = self._moved.get(place, (None, now))
+                if offset != before or not waiting:
+                    moved_at = now
+                self._moved[place] = offset, moved_at
+                lag += waiting
+                oldest = min(oldest, moved_at) if waiting else oldest
+        return Backlog(lag, min(oldest, now))

@@ -39,7 +39,7 @@ _LISTED_REASONS = ("seq", "id", "prediction", "label", "output", "base")
 """Fields of reasons in the page's list."""
 
 OVERVIEW_S = 1.0
-"""Seconds for which the rows of all streams are cached."""
+"""Seconds for which what is told of all streams is cached."""
 
 _BRIEF = (
     *("id", "kind", "seq", "feature", "method", "before", "after", "direction", "after_seq"),
@@ -68,6 +68,7 @@ class View:
         self._own = config.own_streams
         self._alphas = Alphas.configured(config)
         self._limits = Limits.configured(config)
+        self._status = -OVERVIEW_S, b""
         self._rows: dict[Method | None, tuple[float, bytes]] = {}
         self._about = {
             "prefix": config.topics.prefix,
@@ -113,14 +114,15 @@ class View:
     def heat(self, requested: Choice) -> bytes:
         """Return all features at the same seqs, the currently most important first."""
         with self._store.lock:
-            _, lines = self._chosen(requested)
+            chosen, lines = self._chosen(requested)
             ranked = sorted(lines.items(), key=lambda item: (-item[1].newest.value, item[0]))
             shown = dict(ranked[:HEAT_ROWS])
             first = min((line.first_seq for line in shown.values()), default=0)
             last = max((line.seq for line in shown.values()), default=0)
             seqs = np.unique(np.linspace(first, last, HEAT_COLUMNS).astype(np.int64))
             values = [_values_at(line.points, seqs) for line in shown.values()]
-        return _json({"features": list(shown), "seq": seqs, "values": values})
+        found = {"features": list(shown), "count": len(lines), "seq": seqs, "values": values}
+        return _json({**chosen._asdict(), **found})
 
     def curves(self, stream: str, feature: str, alpha: float | None) -> bytes | None:
         """Return the curves of a feature; None if it has none."""
@@ -167,14 +169,20 @@ class View:
         return _json([orjson.Fragment(text) for text in found]) if found else None
 
     def status(self) -> bytes:
-        """Return the headline of each stream, in words and as numbers."""
+        """Return the headline of each stream, in words and as numbers, cached for all readers."""
+        now = time.monotonic()
+        made_at, known = self._status
+        if now - made_at < OVERVIEW_S:
+            return known
         with self._store.lock:
             found = {
                 name: {"text": state.text, **asdict(state)}
                 for name, each in self._store.streams.items()
                 for state in [self._headline(name, each)]
             }
-        return _json({"streams": found, "has_more": self._store.has_more_streams})
+        known = _json({"streams": found, "has_more": self._store.has_more_streams})
+        self._status = now, known
+        return known
 
     def _headline(self, name: str | None, stream: StreamResults) -> Headline:
         return headline(stream, self._store.status, self._alphas.of(name), self._limits)

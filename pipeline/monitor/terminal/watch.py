@@ -44,6 +44,7 @@ heading of the changes with a blank line (2)."""
 STYLES: dict[Tone, str] = {
     "calm": "bold green",
     "changed": "bold yellow",
+    "quiet": "bold",
     "late": "bold red",
     "lost": "bold red",
     "waiting": "bold",

@@ -12,11 +12,12 @@ from fluxplain.kafka import client
 from fluxplain.kafka.client import BrokerError
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics import topic_reader
+from fluxplain.kafka.topics import progress, topic_reader
 from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.progress import GroupOffsets, LagMonitor
 from fluxplain.kafka.topics.topic_reader import read_to_end
 from tests.kit.support import make_config
+from tests.kit.waiting import wait_until
 
 
 @pytest.fixture
@@ -71,6 +72,18 @@ def test_the_lag_of_each_role_is_what_it_has_not_committed(config: Config) -> No
         "explainer": 0,
         "drift": 0,
     }
+
+
+def test_a_role_stands_still_only_while_messages_wait(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_S", 0.05)
+    with LagMonitor(config) as lag:
+        wait_until(lambda: lag.latest is not None)
+        first = dict(lag.latest or {})
+        wait_until(lambda: (lag.latest or {})["drift"].moved_at > first["drift"].moved_at + 0.2)
+        later = dict(lag.latest or {})
+    assert later["model"] == first["model"]
 
 
 def test_there_is_no_lag_in_a_partition_that_was_made_anew(config: Config) -> None:

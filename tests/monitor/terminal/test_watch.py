@@ -2,12 +2,13 @@
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from fluxplain.monitor.terminal.importances import sorted_features
-from fluxplain.monitor.terminal.watch import WatchView
+from fluxplain.monitor.terminal.watch import STYLES, WatchView
+from fluxplain.results.headline import Tone
 from fluxplain.results.pipeline_status import RoleStatus
 from fluxplain.results.store import Store
 from fluxplain.schemas import Change
@@ -55,6 +56,10 @@ def test_what_is_not_there_is_named_and_what_is_known_shown(
     store: Store, options: dict[str, Any], expected: str
 ) -> None:
     assert expected in shown(store, **options)
+
+
+def test_each_tone_has_a_style() -> None:
+    assert set(STYLES) == set(get_args(Tone))
 
 
 def test_the_lag_of_each_role_is_shown() -> None:

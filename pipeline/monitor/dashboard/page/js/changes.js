@@ -54,7 +54,9 @@ function incident(group, news) {
   );
 }
 
-const weight = (change) => (change.method === "loss" ? 0 : (change.effect_size ?? 0));
+/** How much a change matters: less if it did not last, or is the loss's. */
+const weight = ({ status, method, effect_size: size }) =>
+  (["transient", "reverted"].includes(status) ? -10 : 0) + (method === "loss" ? 0 : (size ?? 0));
 
 function folded(key, title, changes, news) {
   const parts = h("details", { open: unfolded.has(key) }, h("summary", {}, title), h("ul", {}, ...changes.map((change) => entry(change, news))));

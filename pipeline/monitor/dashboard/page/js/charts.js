@@ -32,8 +32,9 @@ const ruler = document.createElement("canvas").getContext("2d");
 export function fitted(text, width) {
   ruler.font = `600 11px ${FONT}`;
   if (ruler.measureText(text).width <= width) return text;
-  let most = text.length;
-  const cut = () => `${text.slice(0, Math.floor(most / 2))}…${text.slice(text.length - Math.ceil(most / 2))}`;
+  const letters = [...text];
+  let most = letters.length;
+  const cut = () => `${letters.slice(0, Math.floor(most / 2)).join("")}…${letters.slice(letters.length - Math.ceil(most / 2)).join("")}`;
   while (most > 1 && ruler.measureText(cut()).width > width) most -= 1;
   return cut();
 }

@@ -67,7 +67,7 @@ function add(name, list) {
   const mark = h("span", { class: "mark" });
   const button = h(
     "button", { type: "button", title: name },
-    mark, h("span", { class: "name" }, h("span", { class: "head" }, name.slice(0, -TAIL)), h("span", {}, name.slice(-TAIL))),
+    mark, h("span", { class: "name" }, h("span", { class: "head" }, [...name].slice(0, -TAIL).join("")), h("span", {}, [...name].slice(-TAIL).join(""))),
     h("span", { class: "track", "aria-hidden": "true" }, bar, peak, whisker),
     value,
   );

@@ -28,13 +28,16 @@ export async function fetchHeat({ force = false } = {}) {
   const now = performance.now();
   if (!isMany || document.hidden || (!force && now - asked < EVERY_MS)) return;
   asked = now;
-  known = (await api.heat(view).catch(() => known)) ?? known; // the listener reports a lost server
+  const answer = await api.heat(view).catch(() => null); // the listener reports a lost server
+  const isOther = ["stream", "method", "alpha"].some((name) => answer?.[name] !== view[name]);
+  if (!answer || isOther) return;
+  known = answer;
   drawHeat();
 }
 
 export function drawHeat() {
   if (!known || $("heat").hidden) return;
-  const { features, seq, values } = known;
+  const { features, seq, values, count: all } = known;
   const element = $("heat-chart");
   rows = features.map((name, i) => ({ name, values: values[i] })).filter(({ name }) => name.toLowerCase().includes(view.query));
   element.style.height = `${rows.length * ROW_HEIGHT + 30}px`;
@@ -64,7 +67,8 @@ export function drawHeat() {
     }],
   });
   const by = METHOD_NAMES[view.method] ?? "";
-  setText($("heat-unit"), `${by}, the currently most important first; the darker, the more important; click one to see it above`);
+  const most = all > features.length ? `the first ${features.length} of ${all}; ` : "";
+  setText($("heat-unit"), `${by}, ${most}the currently most important first; the darker, the more important; click one to see it above`);
   element.setAttribute("aria-label", `${by} importance of ${rows.length} features over time as colours; the list of features has their numbers`);
 }
 

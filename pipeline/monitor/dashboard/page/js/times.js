@@ -43,8 +43,8 @@ export const timeOf = (seq) => between(points().seq, points().at, seq);
 /** First record of the latest so many seconds. */
 export function recordBefore(seconds) {
   const { seq, at } = points();
-  const first = at.findIndex((time) => time >= at.at(-1) - seconds);
-  return seq[Math.max(first, 0)] ?? 0;
+  const before = at.findLastIndex((time) => time < at.at(-1) - seconds);
+  return seq[before + 1] ?? seq[0] ?? 0;
 }
 
 /** Time between the first and the last record, in seconds; 0 if it is not known. */
