@@ -39,6 +39,9 @@ NO_OBSERVATION = "no observation with id "
 OTHER_LABEL = "the observation with id "
 """Begins the reason about a label that contradicts an earlier one."""
 
+MODEL_FAILED = "the model failed: "
+"""Begins the reason about a message on which the model raised an error."""
+
 Encoding = Literal["utf-8", "base64"]
 
 

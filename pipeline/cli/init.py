@@ -15,6 +15,7 @@ from fluxplain.cli.init_roles import Roles
 from fluxplain.cli.init_topic import Topic, proposal_for, say_sample, say_what_is_needed
 from fluxplain.config import ConfigError
 from fluxplain.config.base import is_bare_key
+from fluxplain.schemas.wording import printable
 from fluxplain.sources.first_rows import sample_of
 from fluxplain.sources.proposal import Proposal
 
@@ -164,11 +165,11 @@ def say_proposal(proposal: Proposal) -> None:
     numeric, categorical = kinds.count("numeric"), kinds.count("categorical")
     cli.say(f"{numeric} numeric and {categorical} categorical features")
     for name, reason in proposal.left_out.items():
-        cli.say(f"  without {name or 'the column without a name'}: {reason}")
+        cli.say(f"  without {printable(name) or 'the column without a name'}: {reason}")
     if proposal.label_type != "none":
-        cli.say(f"label: {proposal.label or 'y'} ({proposal.label_type})")
+        cli.say(f"label: {printable(proposal.label or 'y')} ({proposal.label_type})")
     for use, column in (("id", proposal.id), ("time", proposal.ts)):
         if column is not None:
-            cli.say(f"{use}: {column or 'the column without a name'}")
+            cli.say(f"{use}: {printable(column) or 'the column without a name'}")
     if proposal.has_missing:
         cli.say("Some values are missing: they are imputed (missing.policy).")

@@ -13,6 +13,7 @@ from fluxplain.explain import kernels
 from fluxplain.explain.method import Answers, Question, inputs_of, parts_of
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.point_storage import RNGOf
+from fluxplain.schemas.dead_letter import MODEL_FAILED
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER
 from fluxplain.stages.metering import Work
@@ -162,7 +163,7 @@ def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
             except MemoryError:
                 raise
             except Exception as error:  # the model's own code may raise anything
-                why = f"the model failed: {type(error).__name__}: {error}"
+                why = f"{MODEL_FAILED}{type(error).__name__}: {error}"
                 failures[method, row] = why
             else:
                 found[row] = table

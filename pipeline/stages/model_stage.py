@@ -10,7 +10,7 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.evaluate import NoOutputError, Observed, Output
 from fluxplain.schemas import BadRecordError, Change, Record
-from fluxplain.schemas.dead_letter import NO_REASONS
+from fluxplain.schemas.dead_letter import MODEL_FAILED, NO_REASONS
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch
 from fluxplain.stages.contrasts import ByFeature, Contrasts
@@ -325,4 +325,4 @@ def _failures_are_the_records() -> Iterator[None]:
     except (MemoryError, NoOutputError):
         raise
     except Exception as error:
-        raise BadRecordError(f"the model failed: {type(error).__name__}: {error}") from error
+        raise BadRecordError(f"{MODEL_FAILED}{type(error).__name__}: {error}") from error

@@ -241,8 +241,9 @@ def test_chosen_ones_are_sent_in_the_order_of_their_partition(topics: Topics) ->
 def test_a_long_value_is_read_from_its_topic_else_refused(topics: Topics) -> None:
     long = observation(note="a" * 300_000)
     topics.bury(topics.write(long))
-    topics.bury(topics.write(long, partition=1))
+    other = topics.write(long, partition=1)
     topics.forget(partition=1)
+    topics.bury(other)
     output = requeue()
     assert "the original was deleted, and the dead letter holds only a part of it" in output
     assert [value for _, value, _ in topics.copies()] == [long]
@@ -262,16 +263,24 @@ def test_a_message_of_a_deleted_topic_is_not_sent_to_its_successor(topics: Topic
 
 @pytest.mark.slow
 def test_a_deleted_message_is_taken_from_its_dead_letter(topics: Topics) -> None:
-    topics.bury(topics.write(GOOD[0], key=b"\xfe", headers={"traceparent": b"00-1"}))
-    letter = topics.write(GOOD[1]).dead_letter("x")
-    topics.publish(forged(letter, value="{}"))
-    letter = topics.write(GOOD[2]).dead_letter("x")
-    topics.publish(forged(letter, encoding="base64"))
+    whole = topics.write(GOOD[0], key=b"\xfe", headers={"traceparent": b"00-1"})
+    others = [topics.write(value).dead_letter("x") for value in GOOD[1:3]]
     topics.forget()
+    topics.bury(whole)
+    topics.publish(forged(others[0], value="{}"))
+    topics.publish(forged(others[1], encoding="base64"))
     output = requeue()
     assert "does not have the digest that it names" in output
     assert "its copy is not base64" in output
     assert topics.copies() == [(b"\xfe", GOOD[0], {HEADER: b"fluxplain.features-0@0"})]
+
+
+def test_what_was_sent_is_not_sent_again_once_it_is_deleted(topics: Topics) -> None:
+    topics.bury(topics.write(GOOD[0]))
+    assert "Sent 1 message" in requeue()
+    topics.forget()
+    assert "messages that came after it were deleted" in requeue()
+    assert not topics.copies()
 
 
 def forged(letter: DeadLetter, **fields: Any) -> DeadLetter:
@@ -287,6 +296,7 @@ REFUSED: Sequence[tuple[str, bytes | None, str, str]] = (
     ("features", GOOD[0], 'no label with id "a" came in time (label.wait)', "has a prediction"),
     ("features", b'{"id":1,"y":0}', "the observation with id 1 was labelled 1 before", "the first"),
     ("features", b'{"id":1,"y":0}', "no observation with id 1 waits", "no observation would wait"),
+    ("features", b'{"id":2,"y":0}', "the model failed: ValueError: bad", "waits for none any more"),
     ("features", None, "the message has no value (a tombstone)", "there is no value to send"),
     ("features", b'{"x": {}}', "x.age is missing", "x.salary is missing"),
     ("features", b"{", "not JSON", "not JSON"),

@@ -4,6 +4,7 @@ import re
 import socket
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import orjson
 import pytest
@@ -142,6 +143,59 @@ def test_a_model_that_cannot_be_repeated_is_named(
     assert any("evaluator: generic" in each for each in lines(result, "warning"))
 
 
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ({"start": "__import__('sys').exit(0)"}, "ended the program (SystemExit)"),
+        ({"learn": "__import__('sys').exit(0)"}, "ended the program (SystemExit)"),
+    ],
+)
+def test_a_model_that_ends_the_program_is_a_problem(
+    folder: Path, code: dict[str, str], problem: str
+) -> None:
+    parts = {"start": "0", "predict": "pass", "learn": "pass", "state": "", **code}
+    (folder / "mine.py").write_text(MODEL.format(**parts))
+    result = run(folder, "doctor", FLUXPLAIN_MODEL__FACTORY="mine:Model")
+    assert problem in " ".join(lines(result, "problem"))
+    assert result.returncode == 1
+
+
+def test_a_model_that_prints_is_deterministic(folder: Path) -> None:
+    parts = {"start": "0", "predict": "print('asked')", "learn": "pass", "state": ""}
+    (folder / "mine.py").write_text(MODEL.format(**parts))
+    result = run(folder, "doctor", FLUXPLAIN_MODEL__FACTORY="mine:Model", **NOWHERE)
+    assert "another process gives the same results" in " ".join(lines(result, "ok"))
+
+
+def test_a_file_without_labels_and_one_with_bad_rows_are_named(folder: Path) -> None:
+    path = write_rows(folder / "data.csv", 900)
+    unlabelled = run(folder, "doctor", "--measure", "data.csv", **NOWHERE)
+    assert "no observation of the file has a label" in " ".join(lines(unlabelled, "problem"))
+    rows = path.read_text().splitlines()
+    bad = ["x," + row.partition(",")[2] if i > 400 else row for i, row in enumerate(rows)]
+    path.write_text("\n".join(bad))
+    result = run(folder, "doctor", "--measure", "data.csv", "--label", "outcome", **NOWHERE)
+    assert "the measurement gave" in " ".join(lines(result, "warning"))
+    assert "must be a finite number" in " ".join(lines(result, "warning"))
+
+
+def test_a_port_of_something_else_is_a_problem(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        write_config(folder / "fluxplain.toml", {**SETTINGS, "health": {"port": port}})
+
+        def greet() -> None:
+            with suppress(OSError):
+                while True:
+                    other, _ = server.accept()
+                    other.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+                    other.close()
+
+        Thread(target=greet, daemon=True).start()
+        result = run(folder, "doctor", **NOWHERE)
+    assert f"no worker can listen at 127.0.0.1:{port}" in " ".join(lines(result, "problem"))
+
+
 def test_ports_of_own_workers_are_well(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -245,6 +299,12 @@ def test_a_rate_without_a_file_is_a_mistake(folder: Path) -> None:
     result = run(folder, "doctor", "--rate", "5")
     assert result.returncode == 2
     assert "--rate is 5.0, which needs --measure FILE" in result.stderr
+
+
+def test_an_endless_rate_is_a_mistake(folder: Path) -> None:
+    result = run(folder, "doctor", "--measure", "data.csv", "--rate", "inf")
+    assert result.returncode == 2
+    assert "--rate is inf" in result.stderr
 
 
 def test_a_file_that_cannot_be_read_hides_nothing(folder: Path) -> None:

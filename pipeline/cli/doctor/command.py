@@ -1,5 +1,6 @@
 """``fluxplain doctor``: everything that can be wrong in one list, and what it will cost."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -13,6 +14,7 @@ from rich.progress import TextColumn
 from fluxplain.cli import common as cli
 from fluxplain.cli.doctor.findings import Check, Finding, examine, ok, show
 from fluxplain.config import Config, ConfigError
+from fluxplain.schemas.wording import plural
 from fluxplain.sources import Columns, Source, open_source
 
 
@@ -62,6 +64,8 @@ def doctor(
     for option, value in {"--label": label, "--records": records, "--rate": rate}.items():
         if value is not None and measure is None:
             raise ConfigError(f"{option} is {value}, which needs --measure FILE")
+    if rate is not None and not math.isfinite(rate):
+        raise ConfigError(f"--rate is {rate}, but must be a number of records a second")
     counts: Counter[str] = Counter()
     settings: list[Config] = []
     source: list[Source] = []
@@ -136,7 +140,12 @@ def _measure(
 
         measured = measured_by(settings, source, make_stage, is_timed=is_timed, report=report)
     show_estimate(settings, measured, rate)
+    found = []
+    if measured.letters:
+        what = f"the measurement gave {plural(measured.letters, 'dead letter')}"
+        remedy = "The estimate counts them, too, and they cost less than what is explained"
+        found = [Finding("warning", f"{what}, the last one: {measured.last_reason}", remedy)]
     if settings.checkpoint.store == "topic":
-        return []
+        return found
     needed = Estimate(settings, measured).checkpoint_bytes
-    return [disk_finding(settings.checkpoint.directory.absolute(), needed)]
+    return [*found, disk_finding(settings.checkpoint.directory.absolute(), needed)]

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from fluxplain.cli import common as cli
 from fluxplain.errors import UserError
+from fluxplain.schemas.wording import printable
 
 State = Literal["ok", "warning", "problem"]
 
@@ -44,9 +45,21 @@ def examine(checks: Iterable[Check]) -> Iterator[Finding]:
             yield Finding("problem", str(error))
         except OSError as error:
             yield Finding("problem", cli.of_system(error))
+        except (SystemExit, GeneratorExit) as error:
+            what = f"code that the settings name ended the program ({type(error).__name__})"
+            yield Finding("problem", what, "A worker would end, too: let it raise an error")
+        except Exception as error:
+            yield Finding("problem", f"the check failed: {type(error).__name__}: {_text(error)}")
+
+
+def _text(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "an error without a text"
 
 
 def show(finding: Finding) -> None:
     """Print a finding, its state first."""
     state = Text(f"{finding.state:<8}", style=STYLES[finding.state])
-    cli.console.print(Text.assemble(state, str(finding)), soft_wrap=True)
+    cli.console.print(Text.assemble(state, printable(str(finding))), soft_wrap=True)

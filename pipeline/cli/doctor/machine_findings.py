@@ -4,6 +4,7 @@ import os
 import shutil
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
 
@@ -17,6 +18,9 @@ GB = 1_000_000_000
 
 LITTLE = GB
 """Free bytes below which the disk is nearly full: checkpoints can take some hundred MB."""
+
+LONGEST_ANSWER = 100_000
+"""Most bytes to read of an answer."""
 
 ANSWER_S = 2.0
 """Seconds to wait for whoever has a port."""
@@ -79,10 +83,10 @@ def _worker_at(host: str, port: int) -> str | None:
     url = f"http://{f'[{name}]' if ':' in name else name}:{port}/healthz"
     try:
         with urllib.request.urlopen(url, timeout=ANSWER_S) as answer:
-            body = answer.read()
+            body = answer.read(LONGEST_ANSWER)
     except HTTPError as error:
-        body = error.read()
-    except OSError:
+        body = error.read(LONGEST_ANSWER)
+    except (OSError, HTTPException):
         return None
     try:
         return str(orjson.loads(body)["role"])

@@ -55,12 +55,18 @@ class RoleCost:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Costs by replica, disk bytes of an observation by topic, and how many were measured."""
+    """Costs by replica, disk bytes of an observation by topic, and how many were measured.
+
+    ``letters`` counts the dead letters among all that passed through; ``last_reason`` is that of
+    the last one.
+    """
 
     roles: dict[str, RoleCost]
     disk: dict[str, float]
     records: int
     warm: int
+    letters: int = 0
+    last_reason: str = ""
 
 
 def measure(
@@ -109,7 +115,9 @@ def measure(
         )
         for each, need in zip(flow.roles, needs, strict=True)
     }
-    return Measured(roles, disk, records, warm)
+    letters = sum(each.letters for each in flow.roles)
+    reason = next((each.last_reason for each in flow.roles if each.letters), "")
+    return Measured(roles, disk, records, warm, letters, reason)
 
 
 class _Flow:

@@ -17,7 +17,7 @@ from fluxplain.cli.doctor.findings import Finding, ok
 from fluxplain.cli.model_title import model_title
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.load import check_references
-from fluxplain.schemas import DeadLetter, Record, stream_name
+from fluxplain.schemas import BadRecordError, DeadLetter, Observation, Record, stream_name
 from fluxplain.stages.evaluated import Evaluated, evaluations
 
 RECORDS = 150
@@ -32,6 +32,12 @@ ONE_BY_ONE = (
 )
 
 HASH_SEED = "PYTHONHASHSEED"
+
+NO_LABEL = Finding(
+    "problem",
+    "no observation of the file has a label, so the model would never learn",
+    "Name the column with --label, or in label.column",
+)
 
 FORGETS = Finding(
     "problem",
@@ -71,6 +77,8 @@ def _trial(config: Config, path: Path, values: Sequence[bytes]) -> Iterator[Find
     given = [*values[:RECORDS]]
     what = f"{len(given)} observations of the file" if given else f"{RECORDS} made-up observations"
     given = given or made_up(config)
+    if config.label.type != "none" and not any(map(_has_label, given)):
+        yield NO_LABEL
     records, state = _run(config, given)
     failed = [each for each in records if isinstance(each, DeadLetter)]
     if failed:
@@ -78,6 +86,8 @@ def _trial(config: Config, path: Path, values: Sequence[bytes]) -> Iterator[Find
         none_used = bool(values) and len(failed) >= len(given)
         counted = f"{len(failed)} failures on {what}, the last one: {failed[-1].reason}"
         yield Finding("problem" if none_used else "warning", counted, remedy)
+        if len(failed) >= len(given):
+            return
     else:
         yield ok(f"the model predicts and learns: {what}, without a failure")
     once = digest(records)
@@ -87,6 +97,13 @@ def _trial(config: Config, path: Path, values: Sequence[bytes]) -> Iterator[Find
         return
     yield ok(f"pickled ({state:,} bytes with its samples), it comes back and gives the same again")
     yield _in_another_process(path, given, once)
+
+
+def _has_label(value: bytes) -> bool:
+    try:
+        return Observation.decode(value).y is not None
+    except BadRecordError:
+        return False
 
 
 def _in_another_process(path: Path, values: Sequence[bytes], once: str) -> Finding:
@@ -111,7 +128,7 @@ def _in_another_process(path: Path, values: Sequence[bytes], once: str) -> Findi
     if ended.returncode:
         lines = ended.stderr.strip().splitlines() or [f"exit status {ended.returncode}"]
         return Finding("problem", f"the model fails in another process: {lines[-1]}")
-    if ended.stdout.strip() != once:
+    if (ended.stdout.split() or [""])[-1] != once:  # the model may print, too
         return Finding(
             "warning",
             f"in another process, with another {HASH_SEED}, the model gives other results",
@@ -155,7 +172,8 @@ def trial_records(config: Config, values: Sequence[bytes]) -> Sequence[Record]:
     return _run(config, values)[0]
 
 
-def _pickled(stage: stages.Stage) -> bytes:
+def pickled(stage: stages.Stage) -> bytes:
+    """Return a state as a checkpoint has it; raise ``ConfigError`` if the model cannot be."""
     try:
         return pickle.dumps(stage)
     except Exception as error:
@@ -189,7 +207,7 @@ def _run(
     state = b""
     for offset, message in enumerate(_messages(config, values)):
         if offset == len(values) * 9 // 10:
-            state = _pickled(stage)
+            state = pickled(stage)
             if resumes:
                 stage = _unpickled(state)
         records += stages.process(stage, message)

@@ -1,6 +1,5 @@
 """Runs the stages of one role in this process as its worker does, and measures what it takes."""
 
-import pickle
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -8,11 +7,13 @@ from dataclasses import dataclass, field
 
 import cramjam
 
+from fluxplain.cli.doctor.model_findings import pickled
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.kafka.metrics.record_counts import PublishedCollector
 from fluxplain.kafka.producer import key_hash
 from fluxplain.kafka.worker.outbox import Headers, Outbox
+from fluxplain.schemas import DeadLetter
 from fluxplain.stages import Message, ModelStage, Stage, process
 from fluxplain.stages.trace import trace_of
 
@@ -96,6 +97,7 @@ class RoleRun:
         self.topics = {config.topic(name) for name in config.inputs(replica.role)}
         self.caught = Caught(config)
         self.need = Need()
+        self.letters, self.last_reason = 0, ""
         self._config, self._make = config, make
         observe = PublishedCollector(config, str(replica)).observe
         partitions = config.topics.partitions
@@ -107,6 +109,9 @@ class RoleRun:
         began = time.process_time()
         for message in messages:
             for record in process(self._stage(message), message):
+                if isinstance(record, DeadLetter):
+                    self.letters += 1
+                    self.last_reason = record.reason
                 headers = trace_of(record, message)
                 self._outbox.send(record, message.key, message.partition, headers)
             self._outbox.send_all_if_old(time.monotonic())
@@ -131,7 +136,7 @@ class RoleRun:
     @property
     def checkpoint_bytes(self) -> int:
         """Size of the states of all partitions."""
-        return sum(len(pickle.dumps(stage)) for stage in self._stages.values())
+        return sum(len(pickled(stage)) for stage in self._stages.values())
 
     @property
     def disk(self) -> Counter[str]:

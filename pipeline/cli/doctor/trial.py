@@ -10,7 +10,7 @@ from fluxplain.config import load_config
 def main(config: str, values: str) -> None:
     """Run the model role on the observations of a file, one a line."""
     lines = Path(values).read_bytes().split(b"\n")
-    sys.stdout.write(digest(trial_records(load_config(Path(config), "model"), lines)))
+    sys.stdout.write("\n" + digest(trial_records(load_config(Path(config), "model"), lines)))
 
 
 if __name__ == "__main__":

@@ -5,15 +5,17 @@ from itertools import islice
 from typing import NamedTuple
 
 from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.headers import usable_headers
 from fluxplain.kafka.ownership.registered import Fingerprint, Registered
 from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
 from fluxplain.kafka.requeue.acceptance import Acceptance
-from fluxplain.kafka.requeue.originals import Original, find_originals
+from fluxplain.kafka.requeue.originals import Original, Originals, find_originals
+from fluxplain.kafka.requeue.raw_log import oldest_message_ms
 from fluxplain.kafka.requeue.refusals import Refusals
 from fluxplain.kafka.requeue.sent_again import Place, SentAgain, place_of, requeued_from
 from fluxplain.schemas import BadRecordError, DeadLetter, Observation
-from fluxplain.schemas.dead_letter import NO_OBSERVATION
+from fluxplain.schemas.dead_letter import MODEL_FAILED, NO_OBSERVATION
 from fluxplain.schemas.observation import Id
 from fluxplain.stages import Message
 from fluxplain.stages.intake.sample import Labelled, Sample
@@ -33,6 +35,10 @@ OVERHEAD_BYTES = 2_000
 NOT_WAITED_FOR = (
     "no observation would wait for this label: none with its id was sent again, or is selected"
 )
+
+LEARNED = "the model failed when it learned this label: its observation waits for none any more"
+
+GONE = "messages that came after it were deleted: one that was sent for it before may be among them"
 
 Dated = tuple[DeadLetter, int]
 """A dead letter, and when it was published, in milliseconds since 1970."""
@@ -78,6 +84,7 @@ class Planner:
         self._planned: set[Place] = set()
         self._bytes = 0
         self._ids: set[tuple[int, Id]] = set()
+        self._oldest: dict[TopicPartition, float] = {}
 
     def verdicts(self, read: Callable[[], Iterable[Dated]]) -> Iterator[Verdict]:
         """Yield the verdict on each dead letter; on labels that lack an observation at last.
@@ -110,14 +117,26 @@ class Planner:
         originals = find_originals(
             self._config, [letter for letter, refusal in judged if refusal is None]
         )
+        published = {place_of(letter): published_ms for letter, published_ms in letters}
         for letter, refusal in judged:
             if refusal is not None:
                 yield Verdict(letter, refusal=refusal)
                 continue
             try:
+                self._check_log(letter, published[place_of(letter)], originals)
                 yield self._checked(letter, originals.of(letter))
             except BadRecordError as error:
                 yield Verdict(letter, refusal=str(error))
+
+    def _check_log(self, letter: DeadLetter, published_ms: int, originals: Originals) -> None:
+        """Raise ``BadRecordError`` if a message that was sent for it before may be deleted."""
+        place = TopicPartition(letter.topic, letter.partition)
+        if originals.starts[place] > letter.offset + 1:
+            oldest_ms = self._oldest.get(place)
+            if oldest_ms is None:
+                oldest_ms = self._oldest[place] = oldest_message_ms(self._config, place)
+            if oldest_ms > published_ms:
+                raise BadRecordError(GONE)
 
     def _sent_before(self, letter: DeadLetter) -> str | None:
         offset = self.sent.offsets.get(place_of(letter))
@@ -139,7 +158,9 @@ class Planner:
         return verdict
 
     def _check_observation(self, letter: DeadLetter, id_: Id) -> None:
-        """Raise ``BadRecordError`` for a label that waited before, and would again."""
+        """Raise ``BadRecordError`` for a label that no observation would wait for."""
+        if letter.reason.startswith(MODEL_FAILED):
+            raise BadRecordError(LEARNED)
         if _lacks_observation(letter) and (letter.partition, id_) not in self._ids:
             raise BadRecordError(NOT_WAITED_FOR)
 

@@ -1,5 +1,6 @@
 """Reads the topics that users write as they are: undecoded, and without open transactions."""
 
+import math
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
@@ -49,6 +50,15 @@ def read_ranges(config: Config, topic: str, ranges: Mapping[int, range]) -> Iter
     wanted = {TopicPartition(config.topic(topic), p): offsets for p, offsets in ranges.items()}
     with _reader(config, topic, starts) as reader:
         yield from reader.until(wanted)
+
+
+def oldest_message_ms(config: Config, place: TopicPartition) -> float:
+    """Return the timestamp of a partition's oldest message; infinity if it holds none."""
+    name = place.topic.removeprefix(config.topics.prefix)
+    log = log_ranges(config, name, [place.partition])[place]
+    for message in read_ranges(config, name, {place.partition: log}):
+        return float(message.timestamp()[1])
+    return math.inf
 
 
 def log_ranges(

@@ -8,13 +8,13 @@ from itertools import islice
 from fluxplain.config import LabelType
 from fluxplain.schemas.record import Target, Value
 
-MOST_ALIKE, LONGEST_ALIKE = 20, 64
+MOST_ALIKE, LONGEST_ALIKE = 5, 64
 """Names, and their characters, that are compared with the name of a missing feature."""
 
 # not Python's own parsers: they take more with each version, and a reason must stay the same
 _NUMBER = re.compile(r"\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*", re.ASCII)
-_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ].*)?", re.ASCII)
+_DATE = re.compile(r"\s{0,9}\d{4}-\d\d-\d\d([T ]|\Z)", re.ASCII)
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
@@ -44,7 +44,7 @@ def for_number(value: Value) -> str:
     >>> for_number("red")
     ''
     """
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > LONGEST_ALIKE:
         return ""
     if _NUMBER.fullmatch(value):
         return "; send it without quotes"
@@ -55,7 +55,7 @@ def for_number(value: Value) -> str:
 
 def for_feature(value: Value) -> str:
     """Return the remedy for a value that should be the number of a numeric feature."""
-    if isinstance(value, str) and _DATE.fullmatch(value):
+    if isinstance(value, str) and _DATE.match(value):
         return "; a time is no feature, but ts beside x"
     others = '; "categorical" features take it' if isinstance(value, bool | str) else ""
     return for_number(value) or others
