@@ -11,7 +11,7 @@ export const view = {
   change: null,
   reasons: null, // seq of the output whose reasons are shown
   top: 5,
-  order: "now",
+  order: "peak", // of the features in the chart; the list is by what they are now
   query: "",
   range: "all", // or a number of latest records, or "zoom"
   first: null,
@@ -89,16 +89,16 @@ function append(line, news) {
   }
 }
 
-/** All features, the most important first. */
-export function ranked() {
-  const by = view.order === "now" ? (f) => Math.abs(f.value) : (f) => f.peak;
+/** All features, the most important first: now, or at any time. */
+export function ranked(order = "now") {
+  const by = order === "now" ? (f) => Math.abs(f.value) : (f) => f.peak;
   const all = [...data.features].map(([name, feature]) => ({ name, ...feature }));
   return all.sort((a, b) => by(b) - by(a) || byName.compare(a.name, b.name));
 }
 
 /** Names of the features that the charts show. */
 export function shown() {
-  const names = ranked().slice(0, view.top).map((feature) => feature.name);
+  const names = ranked(view.order).slice(0, view.top).map((feature) => feature.name);
   if (data.features.has(view.feature) && !names.includes(view.feature)) names.push(view.feature);
   return names;
 }
