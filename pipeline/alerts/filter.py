@@ -32,8 +32,8 @@ class AlertFilter:
 
     A record repeated after a crash gives no second alert. What became of a change is sent if there
     was an alert when it was noticed, since this process began; or if ``"noticed"`` is not among the
-    statuses to send. An incident gives one alert, until that
-    change has not lasted. After an alert at time t, changes of the same
+    statuses to send. An incident gives one alert, until a
+    record says that its change did not last. After an alert at time t, changes of the same
     subject before t + ``quiet_s`` are held back; they do not prolong the quiet time. A subject is
     the kind of the change together with a stream's feature (the loss counts as one). Times are
     Kafka's timestamps of the changes, so that a lagging reader decides the same.
@@ -56,6 +56,8 @@ class AlertFilter:
 
     def objection(self, change: Change, at_s: float) -> Reason | None:
         """Return why a change with a timestamp becomes no alert; None if it becomes one."""
+        if not change.is_step and change.id in self._delivered and change.incident is not None:
+            self._incidents.pop(change.incident, None)  # what comes later in it is news
         unwanted = self._unwanted(change)
         if unwanted is not None:
             return unwanted
@@ -72,12 +74,8 @@ class AlertFilter:
         """Record a delivered alert and start its quiet time."""
         _remember(self._delivered, change.event_id, None)
         _remember(self._quiet_until, _subject(change), at_s + self._settings.quiet_s)
-        if change.incident is None:
-            return
-        if change.is_step:
+        if change.incident is not None and change.is_step:
             _remember(self._incidents, change.incident, None)
-        else:  # what comes later in it is news
-            self._incidents.pop(change.incident, None)
 
     def _unwanted(self, change: Change) -> Setting | None:
         """Return the setting that excludes a change."""

@@ -27,7 +27,9 @@ def content(settings: AlertSettings, change: Change, *, is_test: bool = False) -
         return body(change, page=page, is_test=is_test)
     line, link = text(change, is_test=is_test), link_to(page, change)
     if settings.format == "slack":
-        return orjson.dumps({"text": f"{line} <{link}|Open>" if link else line})
+        return orjson.dumps(
+            {"text": f"{line} <{link.replace('&', '&amp;')}|Open>" if link else line}
+        )
     plain = text(change, is_test=is_test, for_chat=False)
     if settings.format == "teams":
         return orjson.dumps(_card(plain, link))

@@ -21,8 +21,9 @@ def severity(change: Change) -> Severity:
     ``"high"``: the loss rose by a tenth or more; or an explanation changed by a tenth of all
     importance or reversed, and the loss rose, too, or is not known; or values outside of all before
     are behind it; or inputs or predictions are distributed quite differently; or observations were
-    lost, a role began anew, or fields are missing. ``"medium"``: an explanation changed as much,
-    and the loss did not rise, or it changed less, and the loss rose; or the loss rose by less.
+    lost, a role started cold, or fields are missing. ``"medium"``: an explanation changed as much,
+    and the loss did not rise, or it changed less, and the loss rose; or the loss rose by less; or
+    inputs or predictions changed somewhat.
     ``"low"``: all else.
 
     Examples

@@ -95,9 +95,13 @@ def watch(
     ):
         while True:
             messages = reader.poll(0.25)
-            now = time.monotonic()
+            now, status = time.monotonic(), store.status
+            status.to_read = max(status.to_read, reader.backlog)
+            status.read = status.to_read - reader.backlog
+            arrived = now if status.is_loaded else None
             for message in messages:
-                _add(store, stream, reader.name(message), message, now)
+                _add(store, stream, reader.name(message), message, arrived)
+            status.is_loaded = status.is_loaded or not reader.backlog
             store.status.roles = role_statuses(settings, lag.latest)
             store.status.trouble = reader.trouble or lag.trouble
             view = WatchView(
@@ -175,7 +179,7 @@ def _check_shown(
             raise ConfigError(f"--{option} is {value}, but the settings have {listed}")
 
 
-def _add(store: Store, stream: str | None, name: str, message: Message, now: float) -> None:
+def _add(store: Store, stream: str | None, name: str, message: Message, now: float | None) -> None:
     # skip foreign records in our topics
     with suppress(BadRecordError):
         record = OUTPUTS[name].decode(message.value())

@@ -22,7 +22,8 @@ def advice(model: object) -> str:
     if _is_torch(model):
         return (
             f"{name} is a module of torch, whose inputs are tensors: give an object with "
-            "predict_many(rows), which turns dictionaries (feature → value) into a tensor, or "
+            "predict_one(x) and, for speed, predict_many(rows), which turns dictionaries (feature "
+            "→ value) into a tensor, or "
             "fluxplain.models.from_torch(factory, features={'age': 'numeric'}), which learns"
         )
     if callable(getattr(model, "score_one", None)):

@@ -32,16 +32,20 @@ class Limits(NamedTuple):
     patience_s
         Seconds without progress, or behind, from which on something is wrong. Roles commit with
         their checkpoints, so they seem to wait in between.
+    settled_s
+        Seconds without progress after which messages surely wait, if no results come either.
     """
 
     recent: int = 1000
     patience_s: float = 120.0
+    settled_s: float = 15.0
 
     @classmethod
     def configured(cls, config: Config) -> "Limits":
         """Return the limits that fit to the settings."""
         longest_s = MOST_LONGER * config.checkpoint.interval_s
-        return cls(config.drift.follow_up, max(2.0 * longest_s, 60.0))
+        settled_s = max(3.0 * config.checkpoint.interval_s, 15.0)
+        return cls(config.drift.follow_up, max(2.0 * longest_s, 60.0), settled_s)
 
 
 DEFAULT = Limits()
@@ -52,9 +56,6 @@ LEAST_SHARE = 0.005
 
 LOSS_SHARE = 0.1
 """Share of the loss by which it must differ to show a change."""
-
-SETTLED_S = 15.0
-"""Seconds without progress after which messages surely wait: results come sooner than commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def headline(
     method = next(iter(view.methods), None)
     shares = {} if method is None else _shares(view, method)
     news, main = _news(results, view.changes, limits.recent)
-    tone, pipeline = _pipeline(results, status, limits.patience_s)
+    tone, pipeline = _pipeline(results, status, limits)
     if tone == "calm" and news:
         tone = "changed"
     return Headline(
@@ -181,40 +182,35 @@ def _loss(news: Sequence[Change], main: Change) -> str:
     return f"; the loss {'rose' if after > before else 'fell'}"
 
 
-def _pipeline(
-    results: StreamResults, status: PipelineStatus, patience_s: float
-) -> tuple[Tone, str]:
-    unknown = _unknown(results, status)
-    if unknown is not None:
-        return unknown
-    stalled = max(status.roles, key=RoleStatus.stalled_s, default=None)
-    stalled_s = 0.0 if stalled is None else stalled.stalled_s()
-    silent_s = status.freshness.quiet_s()
-    is_silent = silent_s > patience_s and stalled_s > SETTLED_S
-    if stalled is not None and (stalled_s > patience_s or is_silent):
-        since = duration(silent_s if is_silent else stalled_s)
-        to_go = plural(stalled.lag, "message")
-        return "lost", f"Stopped: no progress for {since}; {stalled.part} has {to_go} to go"
-    lag = max((role.lag for role in status.roles if role.reads_source), default=0)
-    rate = status.throughput.rate(time.monotonic())
-    if rate > 0.0 and lag / rate > patience_s:
-        return "late", f"{duration(lag / rate)} behind: {plural(lag, 'record')} to go"
-    quiet_s = results.freshness.quiet_s()
-    if quiet_s > patience_s:
-        return "quiet", f"No new record for {duration(quiet_s)}" + (", and none waits" * (not lag))
-    return "calm", "The pipeline keeps up" if status.roles else "All records are read"
-
-
-def _unknown(results: StreamResults, status: PipelineStatus) -> tuple[Tone, str] | None:
-    """Return why it is not known whether the pipeline keeps up; None if it is."""
+def _pipeline(results: StreamResults, status: PipelineStatus, limits: Limits) -> tuple[Tone, str]:
     if status.trouble is not None:
         return "lost", f"Unknown whether the pipeline keeps up: {status.trouble}"
     if status.to_read and not status.is_loaded:
         return "waiting", f"Reading the history: {percent(status.read / status.to_read)}"
+    stalled = max(status.roles, key=RoleStatus.stalled_s, default=None)
+    stalled_s = 0.0 if stalled is None else stalled.stalled_s()
+    silent_s = status.freshness.quiet_s()
+    is_silent = silent_s > limits.patience_s and stalled_s > limits.settled_s
+    if stalled is not None and (stalled_s > limits.patience_s or is_silent):
+        since = duration(silent_s if is_silent else stalled_s)
+        to_go = plural(stalled.lag, "message")
+        return "lost", f"Stopped: no progress for {since}; {stalled.part} has {to_go} to go"
     if results.newest_seq < 0:
         return "waiting", "Waiting for the first record"
-    asks = status.has_roles and not status.roles
-    return ("waiting", "Asking the broker how far the roles are") if asks else None
+    if status.has_roles and not status.roles:
+        return "waiting", "Asking the broker how far the roles are"
+    return _progress(results, status, limits)
+
+
+def _progress(results: StreamResults, status: PipelineStatus, limits: Limits) -> tuple[Tone, str]:
+    lag = max((role.lag for role in status.roles if role.reads_source), default=0)
+    rate = status.throughput.rate(time.monotonic())
+    if rate > 0.0 and lag / rate > limits.patience_s:
+        return "late", f"{duration(lag / rate)} behind: {plural(lag, 'record')} to go"
+    quiet_s = results.freshness.quiet_s()
+    if quiet_s > limits.patience_s:
+        return "quiet", f"No new record for {duration(quiet_s)}" + (", and none waits" * (not lag))
+    return "calm", "The pipeline keeps up" if status.roles else "All records are read"
 
 
 def duration(seconds: float) -> str:

@@ -107,6 +107,7 @@ class Store:
         """
         self.version += 1
         if isinstance(record, DeadLetter):
+            self.status.freshness.note(at, now)
             return self._add_letter(record)
         if not isinstance(record, Prediction | Explanation | Change | Reasons):
             return False

@@ -28,7 +28,7 @@ def test_slack_gets_one_text_without_markup_of_records_and_with_a_link() -> None
     assert alert.keys() == {"text"}
     assert "a&lt;b&gt;" in alert["text"]
     assert "@here" not in alert["text"]
-    link = f"{PAGE}/#stream=features-0&change={EVENT.id}"
+    link = f"{PAGE}/#stream=features-0&amp;change={EVENT.id}"
     assert alert["text"].endswith(f" <{link}|Open>")
 
 

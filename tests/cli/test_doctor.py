@@ -15,6 +15,7 @@ from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import TopicSpec
 from tests.cli.commands import NO_BROKER, NOWHERE
 from tests.cli.test_running import until_interrupted
+from tests.kit.free_ports import free_ports
 from tests.kit.in_process import Ended, run
 from tests.kit.settings import SETTINGS, write_config
 from tests.kit.streams import observations
@@ -197,8 +198,7 @@ def test_a_port_of_something_else_is_a_problem(folder: Path) -> None:
 
 
 def test_ports_of_own_workers_are_well(folder: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_ports(3)
     settings = {**SETTINGS, "kafka": {"bootstrap_servers": "embedded"}, "health": {"port": port}}
     write_config(folder / "fluxplain.toml", settings)
 

@@ -6,14 +6,13 @@ import pytest
 
 from fluxplain.cli.ports import LARGEST, check_ports
 from fluxplain.config import ConfigError
+from tests.kit.free_ports import free_ports
 from tests.kit.support import make_config
 
 
 def test_free_ports_and_port_0_are_accepted() -> None:
     check_ports(make_config(), 100)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    check_ports(make_config(health={"port": port}), 1)
+    check_ports(make_config(health={"port": free_ports(3)}), 1)
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -1,16 +1,14 @@
 """Commands that run until they are interrupted: worker, up, watch, streams, dashboard."""
 
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import HTTPError
 
@@ -22,6 +20,7 @@ from fluxplain.config import load_config
 from fluxplain.schemas import OUTPUTS
 from fluxplain.sources import Columns, open_source
 from tests.cli.commands import one_line, start
+from tests.kit.free_ports import free_ports
 from tests.kit.in_process import run
 from tests.kit.kafka_pipeline import (
     Published,
@@ -183,7 +182,7 @@ def test_up_serves_the_dashboard_sends_alerts_and_restarts_a_killed_worker(folde
         stdout=subprocess.PIPE,
         FLUXPLAIN_DASHBOARD__ENABLED="true",
         FLUXPLAIN_DASHBOARD__PORT="0",
-        FLUXPLAIN_HEALTH__PORT=str(_free_ports(3)),
+        FLUXPLAIN_HEALTH__PORT=str(free_ports(3)),
     )
 
     def processes(command: str) -> set[int]:
@@ -209,16 +208,6 @@ def test_up_serves_the_dashboard_sends_alerts_and_restarts_a_killed_worker(folde
     process.send_signal(signal.SIGINT)
     assert process.wait(40) == 0
     process.stdout.close()
-
-
-def _free_ports(count: int) -> int:
-    """Return the first of some free ports in a row, below those that connections get."""
-    while True:
-        first = random.SystemRandom().randrange(10_000, 32_000)
-        with ExitStack() as stack, suppress(OSError):
-            for port in range(first, first + count):
-                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            return first
 
 
 @pytest.mark.parametrize("shards", [1, 2])

@@ -39,19 +39,19 @@ def doctor(
         int | None,
         typer.Option(
             min=1,
-            help="Use so many observations of FILE, however long it takes; by default those of "
+            help="Use this many observations of FILE, however long it takes; by default those of "
             "about 25 seconds.",
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(min=0.001, help="Records a second that you expect: what they need."),
+        typer.Option(min=0.001, help="Expected records per second; prints what they need."),
     ] = None,
 ) -> None:
     """Check everything that can be wrong, and say what to do.
 
     The list covers settings, model, disk, ports, broker, topics, rights, clock, registered
-    settings, checkpoints and lag. No problem hides another one. The model predicts and learns some
+    settings, checkpoints and lag. The model predicts and learns some
     made-up observations, is pickled, and must give the same results again, also in another process.
     Nothing is written to the broker.
 

@@ -45,7 +45,7 @@ def examine(checks: Iterable[Check]) -> Iterator[Finding]:
             yield Finding("problem", str(error))
         except OSError as error:
             yield Finding("problem", cli.of_system(error))
-        except (SystemExit, GeneratorExit) as error:
+        except SystemExit as error:
             what = f"code that the settings name ended the program ({type(error).__name__})"
             yield Finding("problem", what, "A worker would end, too: let it raise an error")
         except Exception as error:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import NamedTuple, Self
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, TopicPartition
@@ -28,6 +28,9 @@ Offsets = Mapping[int, int]
 
 EVERY_S = 2.0
 """Seconds between two requests to the broker."""
+
+SETTLED_S = 10.0
+"""Seconds without progress after which the log is read, to see whether any message waits."""
 
 
 class GroupOffsets:
@@ -168,7 +171,8 @@ class LagMonitor:
         self._config = config
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="lag", daemon=True)
-        self._moved: dict[tuple[str, int, int], tuple[int, float]] = {}
+        self._moved: dict[tuple[str, str, int], tuple[int, float]] = {}
+        self._looked: dict[tuple[str, str, int], tuple[tuple[int, int] | None, bool]] = {}
         self.latest: Mapping[str, Backlog] | None = None
         self.trouble: str | None = None
 
@@ -191,10 +195,10 @@ class LagMonitor:
     def _ask_until_refused(self) -> None:
         with ExitStack() as stack:
             groups = {
-                str(replica): [
-                    stack.enter_context(closing(GroupOffsets(self._config, replica, topic)))
+                str(replica): {
+                    topic: stack.enter_context(closing(GroupOffsets(self._config, replica, topic)))
                     for topic in self._config.inputs(replica.role)
-                ]
+                }
                 for replica in self._config.replicas()
             }
             while not self._ended.is_set():
@@ -202,16 +206,31 @@ class LagMonitor:
                 self.trouble = None
                 self._ended.wait(EVERY_S)
 
-    def _backlog(self, name: str, read: Sequence[GroupOffsets]) -> Backlog:
+    def _backlog(self, name: str, read: Mapping[str, GroupOffsets]) -> Backlog:
         now, lag, oldest = time.monotonic(), 0, math.inf
-        for topic, each in enumerate(read):
+        for topic, each in read.items():
             committed, lags = each.progress()
-            for partition, waiting in lags.items():
+            for partition, unread in lags.items():
                 place, offset = (name, topic, partition), committed[partition]
                 before, moved_at = self._moved.get(place, (None, now))
+                stands = offset, unread
+                is_known = self._looked.get(place, (None, False))
+                if offset == before and now - moved_at > SETTLED_S and is_known[0] != stands:
+                    is_known = stands, self._is_empty(topic, partition, offset)
+                    self._looked[place] = is_known
+                waiting = 0 if is_known == (stands, True) else unread
                 if offset != before or not waiting:
                     moved_at = now
                 self._moved[place] = offset, moved_at
                 lag += waiting
                 oldest = min(oldest, moved_at) if waiting else oldest
         return Backlog(lag, min(oldest, now))
+
+    def _is_empty(self, topic: str, partition: int, offset: int) -> bool:
+        """Return whether no message is there from an offset on: marks of transactions are none."""
+        from fluxplain.kafka.faust.peek import first_offset  # noqa: PLC0415  seldom needed
+
+        with suppress(KafkaException):
+            name = self._config.topic(topic)
+            return first_offset(self._config, name, partition, offset, REQUEST_S) is None
+        return False

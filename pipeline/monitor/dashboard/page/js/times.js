@@ -37,8 +37,11 @@ function between(from, to, value) {
   return to[low] + share * (to[high] - to[low]);
 }
 
-/** Seconds since 1970 of a record; null if it is not known. */
-export const timeOf = (seq) => between(points().seq, points().at, seq);
+/** Seconds since 1970 of a record, or of the nearest one with a time; null if none has any. */
+export function timeOf(seq) {
+  const known = points().seq;
+  return between(known, points().at, Math.min(Math.max(seq, known[0]), known.at(-1)));
+}
 
 /** First record of the latest so many seconds. */
 export function recordBefore(seconds) {
