@@ -32,7 +32,7 @@ def checkpoint_findings(config: Config) -> Iterator[Finding]:
         yield ok("checkpoints: in their topic, signed with a key")
         return
     folder = config.checkpoint.directory.absolute()
-    there = next(each for each in (folder, *folder.parents) if each.exists())
+    there = _existing(folder)
     if not there.is_dir():
         yield Finding("problem", f"checkpoint.directory is {folder}, but {there} is a file")
         return
@@ -96,9 +96,14 @@ def _worker_at(host: str, port: int) -> str | None:
 
 def disk_finding(folder: Path, needed: float) -> Finding:
     """Compare the free disk with what checkpoints and their history need, in bytes."""
-    there = next(each for each in (folder, *folder.parents) if each.exists())
+    there = _existing(folder)
     free = shutil.disk_usage(there).free
     what = f"checkpoints and their history need about {needed / GB:,.2f} GB of {free / GB:,.1f} GB"
     if needed > free:
         return Finding("problem", what, "Free some, or reduce checkpoint.history")
     return ok(what)
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    return next(each for each in (folder, *folder.parents) if each.exists())
