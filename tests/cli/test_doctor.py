@@ -15,7 +15,7 @@ from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import TopicSpec
 from tests.cli.commands import NO_BROKER, NOWHERE
 from tests.cli.test_running import until_interrupted
-from tests.kit.free_ports import free_ports
+from tests.kit.free_ports import free_ports, last_port_taken
 from tests.kit.in_process import Ended, run
 from tests.kit.settings import SETTINGS, write_config
 from tests.kit.streams import observations
@@ -64,20 +64,19 @@ def test_a_pipeline_that_is_well_has_no_problem(with_topics: Path) -> None:
 
 def test_no_problem_hides_another(folder: Path) -> None:
     (folder / "state").write_text("a file")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with last_port_taken(3) as first:
         result = run(
             folder,
             "doctor",
             FLUXPLAIN_MODEL__FACTORY=BROKEN,
             FLUXPLAIN_CHECKPOINT__DIRECTORY=str(folder / "state" / "below"),
-            FLUXPLAIN_HEALTH__PORT=str(port),
+            FLUXPLAIN_HEALTH__PORT=str(first),
             **NOWHERE,
         )
     assert result.returncode == 1
     problems = " ".join(lines(result, "problem"))
     assert len(lines(result, "problem")) == 4
-    for part in (BROKEN, "is a file", f"127.0.0.1:{port}", NO_BROKER):
+    for part in (BROKEN, "is a file", f"127.0.0.1:{first + 2}", NO_BROKER):
         assert part in problems
 
 

@@ -1,12 +1,10 @@
 """The ports of workers are checked before any of them starts."""
 
-import socket
-
 import pytest
 
 from fluxplain.cli.ports import LARGEST, check_ports
 from fluxplain.config import ConfigError
-from tests.kit.free_ports import free_ports
+from tests.kit.free_ports import free_ports, last_port_taken
 from tests.kit.support import make_config
 
 
@@ -16,10 +14,9 @@ def test_free_ports_and_port_0_are_accepted() -> None:
 
 
 def test_a_port_that_is_taken_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        config = make_config(health={"port": port - 2})
-        with pytest.raises(ConfigError, match=f"none can listen at {port}: "):
+    with last_port_taken(3) as first:
+        config = make_config(health={"port": first})
+        with pytest.raises(ConfigError, match=f"none can listen at {first + 2}: "):
             check_ports(config, 1)
 
 

@@ -2,7 +2,8 @@
 
 import random
 import socket
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 
 def free_ports(count: int) -> int:
@@ -13,3 +14,14 @@ def free_ports(count: int) -> int:
             for port in range(first, first + count):
                 stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
             return first
+
+
+@contextmanager
+def last_port_taken(count: int) -> Iterator[int]:
+    """Give the first of some ports in a row, of which somebody listens at the last only.
+
+    A port that the system chooses will not do: others that it chose may be right beside it.
+    """
+    first = free_ports(count)
+    with socket.create_server(("127.0.0.1", first + count - 1)):
+        yield first
