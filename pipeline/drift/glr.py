@@ -83,7 +83,7 @@ class GLR:
     difference holds also if the numbers depend on each other, and if their mean wanders slowly:
     see :func:`~fluxplain.drift.glr_kernels.note_variances`. A change must also hold without the
     three numbers on either side that carry most of it; and, where numbers depend on those before,
-    without the 24 numbers after it that may be a burst.
+    without up to 48 consecutive ones after it that may be a burst.
 
     The first 256 numbers determine the unit; outliers are clipped to their range, widened three
     times. If a fifth of 256 numbers is outside, the detector begins anew with another unit; what it
@@ -234,9 +234,10 @@ class GLR:
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         rows = self._rows
-        self._count, (statistic, is_enough, split, earliest, first, variance, ratio) = kernels.take(
+        self._count, found = kernels.take(
             block, self._low, self._unit, rows, self._count, self._sums, self._least_before
         )
+        statistic, is_enough, split, earliest, first, variance, ratio, dependence = found
         expected = self._expected
         is_expected = expected > 0 and rows[split : self._count, SIZE].sum() <= expected
         least = self._least_expected if is_expected else self._least
@@ -248,7 +249,8 @@ class GLR:
         if kernels.checked(before, after, variance, ratio, low, unit) <= least:
             return
         later = rows[split : self._count]
-        if ratio > DEPENDENT and kernels.without_burst(before, later, variance) <= least:
+        is_dependent = dependence > DEPENDENT
+        if is_dependent and kernels.without_burst(before, later, variance, dependence) <= least:
             return
         # the block at the split may have numbers of before
         if after[SIZE] - rows[split, SIZE] < LEAST:
@@ -277,7 +279,7 @@ def _compile() -> None:
     kernels.rescale(rows, sums, np.zeros(2), np.zeros(2))
     add(rows[0], rows[0])
     kernels.checked(rows[0], rows[0], 1.0, 1.0, 0.0, 0.0)
-    kernels.without_burst(rows[0], rows, 1.0)
+    kernels.without_burst(rows[0], rows, 1.0, 1.0)
     kernels.is_carried(rows[0], rows[0])
 
 

@@ -64,10 +64,14 @@ the threshold."""
 REST = 0.8
 """Without a burst, the statistic's square must reach this share of the threshold."""
 
-DEPENDENT, LONGEST_BURST = 1.5, 24.0
+DEPENDENT = 1.5
 """If the variance of a mean is so many times that of independent numbers, large numbers come in
-bursts: a change must also hold without the rows after it that carry most of it, of so many numbers
-at most."""
+bursts: a change must also hold without the consecutive rows after it that carry most of it."""
+
+BURST, LONGEST_BURST = 16.0, 48.0
+"""Numbers in these rows, at most: so many times as many as count for one independent number, up to
+a limit. 48 are the half hours of a day: in days of elec2 in random order, most false alarms are a
+single day, which a limit of 24 leaves (``tests/measure/experiments/drift.py``)."""
 
 LEFT = 0.5
 """At least this share of the step of the mean must be left without them."""
@@ -202,7 +206,7 @@ def note_variances(sums: Floats, found: Floats) -> int:
     return SIZES
 
 
-Split = tuple[float, bool, int, int, int, float, float]
+Split = tuple[float, bool, int, int, int, float, float, float]
 
 
 @compiled
@@ -239,7 +243,8 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
         Square of the difference divided by its standard error; whether there are enough numbers on
         both sides; the rows with which begin: the
         numbers after it, these at the earliest, and those that they are compared with; the long-run
-        variance, and its ratio to the variance.
+        variance, and its ratio to the variance; and the largest such ratio, also of all numbers
+        before it.
     """
     best, best_row, best_first, best_variance, best_ratio = 0.0, 0, 0, 0.0, 1.0
     statistics = np.zeros(count)
@@ -247,7 +252,7 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
     sizes = note_variances(sums, found)
     total = rows[:count, SIZE].sum()
     if sizes == 0 or total < least_before + LEAST:
-        return best, False, best_row, best_row, best_first, best_variance, best_ratio
+        return best, False, best_row, best_row, best_first, best_variance, best_ratio, 1.0
     # sums over the rows before each row
     until = np.zeros((count + 1, SMALLEST))
     for i in range(count):
@@ -291,10 +296,24 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
         # both rows at the split may have numbers of the other side
         before, after = rows[best_first : best_row - 1], rows[best_row + 1 : count]
         is_allowed = is_separated(before, after)
+    dependence = max(best_ratio, dependence_of(until[best_row], found[sizes - 1]))
     earliest = first_reaching(statistics, best - MARGIN, best_row)
     if earliest == oldest:  # it may be among the first numbers
         earliest = 0
-    return best, is_allowed, best_row, earliest, best_first, best_variance, best_ratio
+    return best, is_allowed, best_row, earliest, best_first, best_variance, best_ratio, dependence
+
+
+@compiled
+def dependence_of(row: Floats, long_run: float) -> float:
+    """Return the ratio of the long-run variance to the variance of a row's numbers; 1 if that is 0.
+
+    It is for all numbers before a change. A burst increases the variance of the numbers around it,
+    so that their own ratio does not show that they depend on each other.
+    """
+    if row[SIZE] == 0.0:
+        return 1.0
+    spread = spread_of(row)
+    return long_run / spread if spread >= SMALLEST_SPREAD else 1.0
 
 
 @compiled
@@ -346,25 +365,29 @@ def checked(  # noqa: PLR0917  compiled functions take numbers
 
 
 @compiled
-def without_burst(before: Floats, after: Floats, variance: float) -> float:
+def without_burst(before: Floats, after: Floats, variance: float, dependence: float) -> float:
     """Return a split's statistic without the rows that may be a burst, divided by ``REST``.
 
-    ``before`` is a row of all numbers before it, ``after`` are the rows after it.
+    ``before`` is a row of all numbers before it, ``after`` are the rows after it. ``dependence`` is
+    how many numbers count as an independent one.
     """
-    mean = before[SUM] / before[SIZE]
-    direction = np.sign((after[:, SUM] - mean * after[:, SIZE]).sum())
-    size, total, burst = 0.0, 0.0, 0.0
-    distances = direction * (mean - after[:, SUM] / after[:, SIZE])
-    for i in np.argsort(distances, kind="mergesort"):  # a stable one: many means may be equal
-        if burst + after[i, SIZE] <= LONGEST_BURST:
-            burst += after[i, SIZE]
-        else:
-            size += after[i, SIZE]
-            total += after[i, SUM]
-    if size == 0.0:
+    deviations = after[:, SUM] - before[SUM] / before[SIZE] * after[:, SIZE]
+    direction, longest = np.sign(deviations.sum()), min(BURST * dependence, LONGEST_BURST)
+    begin, length, total, size, burst = 0, 0.0, 0.0, 0.0, 0.0
+    for end in range(after.shape[0]):
+        length += after[end, SIZE]
+        total += direction * deviations[end]
+        while length > longest:
+            length -= after[begin, SIZE]
+            total -= direction * deviations[begin]
+            begin += 1
+        if total > burst:
+            size, burst = length, total
+    left = after[:, SIZE].sum() - size
+    if left <= 0.0:
         return 0.0
-    difference = max(direction * (total / size - mean), 0.0)
-    error = variance * (1.0 / size + 1.0 / before[SIZE])
+    difference = max((direction * deviations.sum() - burst) / left, 0.0)
+    error = variance * (1.0 / left + 1.0 / before[SIZE])
     statistic: float = difference * difference / error / REST
     return statistic
 

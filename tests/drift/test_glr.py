@@ -115,11 +115,23 @@ def test_the_statistic_without_a_burst_is_that_of_the_other_numbers() -> None:
         return made
 
     before = rows([0.0])[0]
-    burst = kernels.without_burst(before, rows([0.0, 1.0, 1.0, 1.0, 0.0, 0.0]), 1.0)
+    burst = kernels.without_burst(before, rows([0.0, 1.0, 1.0, 1.0, 0.0, 0.0]), 1.0, 1.5)
     assert burst == 0.0
-    assert kernels.without_burst(before, rows([1.0] * 3), 1.0) == 0.0, "nothing else is known"
-    step = kernels.without_burst(before, rows([1.0] * 6), 1.0)
+    assert kernels.without_burst(before, rows([1.0] * 3), 1.0, 1.5) == 0.0, "nothing else is known"
+    step = kernels.without_burst(before, rows([1.0] * 6), 1.0, 1.5)
     assert step == pytest.approx(1.0 / (1.0 / 24.0 + 1.0 / 8.0) / kernels.REST)
+    longer = kernels.without_burst(before, rows([1.0] * 8), 1.0, 9.0)
+    assert longer == pytest.approx(1.0 / (1.0 / 16.0 + 1.0 / 8.0) / kernels.REST)
+
+
+def test_rare_days_are_hardly_a_change() -> None:
+    """Numbers of a day resemble each other, and those of a few days are far from all others."""
+    found = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        days = rng.standard_t(2.0, size=209).repeat(48)
+        found += len(alarms(0.3 * days[32:] + rng.normal(size=10_000)))
+    assert found <= 10
 
 
 @PROPERTY
