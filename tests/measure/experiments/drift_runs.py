@@ -241,6 +241,13 @@ DRIFTS = {
         streams.Reversing,
         "reversing",
     ),
+    "swinging": Scenario(
+        "AR 0.9, an effect changes its sign, the loss does not change",
+        partial(streams.reversing, correlation=0.9),
+        ("x1",),
+        streams.Reversing,
+        "swinging",
+    ),
     "misread": Scenario(
         "weather, visibility and wind speed exchanged",
         streams.misread,
@@ -264,6 +271,7 @@ STILL = {name: each for name, each in STATIONARY.items() if name not in RESAMPLE
     "rotating": DRIFTS["rotating"],
     "learned": DRIFTS["learned"],
     "reversing": DRIFTS["reversing"],
+    "swinging": DRIFTS["swinging"],
     "vicprice": DRIFTS["elec2"],
     "bellevue": Scenario("weather as it is", streams.bellevue),
 }

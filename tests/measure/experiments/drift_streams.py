@@ -62,11 +62,15 @@ def _probability(x: dict[str, float], *, reversed_: bool) -> float:
     return 1.0 / (1.0 + math.exp((2.0 if reversed_ else -2.0) * x["x1"] - x["x2"]))
 
 
-def reversing(seed: int, at: int) -> Stream:
-    """Return two normal features; from there on the effect of the first one has the other sign."""
-    rng = random.Random(seed)
+def reversing(seed: int, at: int, correlation: float = 0.0) -> Stream:
+    """Return two normal features; from there on the effect of the first one has the other sign.
+
+    ``correlation`` is that of each with itself one record before.
+    """
+    rng, x = random.Random(seed), {"x1": 0.0, "x2": 0.0}
+    own = math.sqrt(1.0 - correlation**2)
     for t in count():
-        x = {"x1": rng.gauss(0.0, 1.0), "x2": rng.gauss(0.0, 1.0)}
+        x = {feature: correlation * v + own * rng.gauss(0.0, 1.0) for feature, v in x.items()}
         yield x, int(rng.random() < _probability(x, reversed_=t >= at))
 
 
