@@ -78,7 +78,7 @@ def loss_of(loss: Any) -> str | Callable[[Any, Output], float]:
     ValueError: F1 is no mean of losses of single records: use cross_entropy, brier or zero_one
     """
     metrics = _metrics()
-    metric = loss() if isinstance(loss, type) else loss
+    metric = _made(loss) if isinstance(loss, type) else loss
     name = type(metric).__name__
     same = {
         metrics.Accuracy: "zero_one",
@@ -99,6 +99,13 @@ def loss_of(loss: Any) -> str | Callable[[Any, Output], float]:
     if metric.bigger_is_better:
         raise ValueError(f"{name} grows as predictions get better: use a loss, which falls")
     return RiverLoss(metric)
+
+
+def _made(kind: type) -> Any:
+    try:
+        return kind()
+    except TypeError as error:
+        raise ValueError(f"{kind.__name__} needs parameters, so give an object: {error}") from None
 
 
 def _metrics() -> Any:

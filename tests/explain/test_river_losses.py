@@ -81,6 +81,7 @@ def test_an_explainer_takes_a_metric() -> None:
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
+        (metrics.FBeta, "FBeta needs parameters, so give an object"),
         (metrics.F1, "F1 is no mean of losses.*cross_entropy"),
         (metrics.ROCAUC(), "ROCAUC is no mean"),
         (metrics.RMSE(), "RMSE is no mean.*squared_error"),

@@ -25,7 +25,8 @@ from river.datasets import synth
 
 from fluxplain.agents import make_stage
 from fluxplain.cli.doctor.estimate import Estimate
-from fluxplain.cli.doctor.measure import WARM_RECORDS, Measured, measure
+from fluxplain.cli.doctor.measure import Measured, measure
+from fluxplain.cli.doctor.sample_sizes import WARM_RECORDS
 from fluxplain.config import load_config
 from fluxplain.config.replica import Role
 from fluxplain.kafka.embedded import EmbeddedBroker

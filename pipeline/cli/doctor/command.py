@@ -13,6 +13,7 @@ from rich.progress import TextColumn
 
 from fluxplain.cli import common as cli
 from fluxplain.cli.doctor.findings import Check, Finding, examine, ok, show
+from fluxplain.cli.doctor.sample_sizes import LEAST_MEASURED
 from fluxplain.config import Config, ConfigError
 from fluxplain.schemas.wording import plural
 from fluxplain.sources import Columns, Source, open_source
@@ -38,7 +39,7 @@ def doctor(
     records: Annotated[
         int | None,
         typer.Option(
-            min=1,
+            min=LEAST_MEASURED,
             help="Use this many observations of FILE, however long it takes; by default those of "
             "about 25 seconds.",
         ),
@@ -94,8 +95,8 @@ def doctor(
         take(*_others(settings[0]))
         if source and is_usable:
             take(partial(_measure, settings[0], source[0], rate, is_timed=records is None))
-    listed = f"{counts['problem']} problems, {counts['warning']} warnings, {counts['ok']} ok"
-    cli.say(f"\n{listed}")
+    listed = [plural(counts[state], state) for state in ("problem", "warning")]
+    cli.say(f"\n{', '.join(listed)}, {counts['ok']} ok")
     if counts["problem"]:
         raise typer.Exit(1)
 

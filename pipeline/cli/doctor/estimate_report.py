@@ -26,8 +26,9 @@ def show_estimate(config: Config, measured: Measured, rate: float | None) -> Non
     cli.console.print(_table(estimate, measured))
     slowest = estimate.slowest
     cli.say(
-        f"One partition: about {estimate.rate:,.0f} records a second if each role has a core "
-        f"(the slowest is {slowest.name}), {estimate.rate_of_one_core:,.0f} if all share one core."
+        f"One partition: about {_number(estimate.rate)} records a second if each role has a core "
+        f"(the slowest is {slowest.name}), {_number(estimate.rate_of_one_core)} if all share one "
+        "core."
     )
     cli.say(
         f"Explaining takes {estimate.explaining:.0%} of the CPU time; the rest predicts, learns "
@@ -63,18 +64,19 @@ def _disk(estimate: Estimate, rate: float) -> Iterator[str]:
 
 
 def _number(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= FEW else f"{rate:g}"
+    return f"{rate:,.0f}" if rate >= FEW else f"{rate:.3g}"
 
 
 def _settings(config: Config, estimate: Estimate) -> Iterator[str]:
     own = config.explain.every
     bought = ", ".join(
-        f"{own * factor} → {estimate.rate_at(factor):,.0f} records a second" for factor in FACTORS
+        f"{own * factor} → {_number(estimate.rate_at(factor))} records a second"
+        for factor in FACTORS
     )
     yield f"explain.every (now {own}) buys: {bought}."
     if config.model.shards == 1 and estimate.slowest.name == "model":
         rate = estimate.rate_with_shards(2)
-        yield f"model.shards = 2 buys {rate:,.0f} records a second, with the same results."
+        yield f"model.shards = 2 buys {_number(rate)} records a second, with the same results."
 
 
 def _advice(config: Config, estimate: Estimate, rate: float) -> Iterator[str]:

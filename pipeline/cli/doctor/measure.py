@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from fluxplain.cli.doctor.role_run import Factory, RoleRun
+from fluxplain.cli.doctor.sample_sizes import LEAST_MEASURED, LEAST_RECORDS, WARM_RECORDS
 from fluxplain.config import Config
 from fluxplain.sources import SourceError
 from fluxplain.stages import Message
@@ -22,12 +23,6 @@ FIRST_BATCH = 100
 WARM_S, MEASURED_S, PLAIN_S = 5.0, 15.0, 3.0
 """Seconds to warm up: loops are compiled and the samples fill; to measure; and to measure while
 hardly anything is explained."""
-
-WARM_RECORDS = 300
-"""Observations to warm up, at least: reservoirs are full, and every role publishes."""
-
-LEAST_RECORDS = 100
-"""Fewest observations in a measurement; a slow model may exceed the seconds."""
 
 MOST_RECORDS = 40_000
 """Most observations that are read: more than the seconds suffice for."""
@@ -83,10 +78,10 @@ def measure(
     """
     topic = config.topic("features")
     given = [*islice(values, MOST_RECORDS)] if is_timed else [*values]
-    if len(given) < WARM_RECORDS + 2 * LEAST_RECORDS:
+    if len(given) < LEAST_MEASURED:
         raise SourceError(
-            f"{len(given):,} observations are too few to measure: give at least "
-            f"{WARM_RECORDS + 2 * LEAST_RECORDS}, or better some thousands"
+            f"{len(given):,} observations are too few to measure: give at least {LEAST_MEASURED}, "
+            "or better some thousands"
         )
     messages = (Message(topic, 0, offset, None, value) for offset, value in enumerate(given))
     # of a short file some observations are left for each part
