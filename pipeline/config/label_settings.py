@@ -15,6 +15,9 @@ class LabelSettings(Section):
     type: LabelType = "boolean"
     """Type of the labels: `"number"` for regression, `"none"` for anomaly detectors, which need no
     label; the others are classes."""
+    max_classes: Annotated[int, Field(ge=2, le=10_000)] = 100
+    """Most classes of integers and strings; labels of further ones go to dead-letters. An id in the
+    place of a label would otherwise become a class each time, and a model of many is slow."""
     column: Name | None = None
     """Column of the label in a file, for `fluxplain replay` and `local`; `--label` overrides it."""
     topic: bool = False

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fluxplain.config import Config
 from fluxplain.schemas import BadRecordError, Change, Control, LateLabel, Observation, Record
 from fluxplain.stages.chain import Sight
+from fluxplain.stages.intake.label_classes import LabelClasses
 from fluxplain.stages.intake.late_labels import LateLabels
 from fluxplain.stages.intake.missing import Coverage, Filler
 from fluxplain.stages.intake.sample import ControlMessage, Labelled, Sample, Unusable
@@ -34,6 +35,7 @@ class Intake:
         self.coverage = Coverage(config.members, alpha)
         self.schema_drift = SchemaDrift()
         self.labels = LateLabels(config.label)
+        self._classes = LabelClasses(config.label)
         self._labels_topic = config.topic(LateLabel.TOPIC)
         self._control_topic = config.topic(Control.TOPIC)
         joined = map(config.topic, config.inputs("join"))
@@ -83,6 +85,9 @@ class Intake:
             return decoded
         if isinstance(decoded, Unusable):
             raise BadRecordError(decoded.reason)
+        y = decoded.y if isinstance(decoded, Sample) else decoded.label.y
+        if y is not None:
+            self._classes.check(y)
         is_observation = isinstance(decoded, Sample)
         records += self.labels.advance(decoded.message, is_observation=is_observation)
         if isinstance(decoded, Labelled):

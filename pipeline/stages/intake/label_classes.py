@@ -1,0 +1,38 @@
+"""Bounds the number of classes: a model has numbers for each, and answers ever more slowly."""
+
+from fluxplain.config import LabelSettings
+from fluxplain.schemas import BadRecordError
+from fluxplain.schemas.record import Target, describe
+
+
+class LabelClasses:
+    """The classes among a stream's labels, at most ``label.max_classes``.
+
+    Examples
+    --------
+    >>> classes = LabelClasses(LabelSettings(type="string", max_classes=2))
+    >>> for label in ("a", "b", "a"):
+    ...     classes.check(label)
+    >>> classes.check("c")
+    Traceback (most recent call last):
+        ...
+    fluxplain.schemas.record.BadRecordError: y must be one of the first 2 classes \
+(label.max_classes), not a string "c"; is it an id, or a number to predict \
+(label.type = "number")?
+    """
+
+    def __init__(self, settings: LabelSettings) -> None:
+        self._most = settings.max_classes if settings.type in {"integer", "string"} else None
+        self._known: set[Target] = set()
+
+    def check(self, label: Target) -> None:
+        """Note a label's class; raise ``BadRecordError`` if it is one too many."""
+        if self._most is None or label in self._known:
+            return
+        if len(self._known) >= self._most:
+            raise BadRecordError(
+                f"y must be one of the first {self._most:,} classes (label.max_classes), not "
+                f"{describe(label)}; is it an id, or a number to predict (label.type = "
+                '"number")?'
+            )
+        self._known.add(label)
