@@ -130,7 +130,8 @@ def _mean_growths(batch: Batch, chosen: Iterable[Sequence[int]]) -> dict[str, fl
     """
     players = batch.players
     total = np.zeros(len(players))
-    for (observed, y), places in zip(batch, chosen, strict=True):
+    for (observed, y), which in zip(batch, chosen, strict=True):
+        places = np.array(which, np.intp)
         question = drawn(players, observed, batch.stored, places, np.arange(len(players)))
         prediction, [table] = ask_model(batch.evaluator, observed, [question])
         labels, numbers, _ = table

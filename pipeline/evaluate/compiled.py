@@ -4,7 +4,7 @@ The compiler neither reorders nor fuses floating-point operations, so both give 
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 try:
     import numba
@@ -46,16 +46,17 @@ def plain(function: F) -> F:
     return cast(F, getattr(function, "py_func", function))
 
 
-class Direct:
+class Direct(Generic[F]):
     """Calls a compiled function that always takes the same types, without looking at them again.
 
     Numba looks at the types of each call's arguments, which takes a microsecond for a struct. The
-    types are those of the first call: the caller sees to it that there are no others.
+    types are those of the first call: the caller sees to it that there are no others, and that
+    arrays have the same layout.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: F) -> None:
         self._function = function
-        self.call: Callable[..., Any] = self._first_call
+        self.call: F = cast(F, self._first_call)
 
     def _first_call(self, *given: Any) -> Any:
         found = self._function(*given)

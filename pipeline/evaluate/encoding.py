@@ -55,6 +55,12 @@ class Observed(NamedTuple):
         encoding = self.encoding
         return encoding.mark is not NUMBERS and any(map(encoding.is_categorical, self.features))
 
+    def numbers_of(self, features: tuple[str, ...]) -> Floats:
+        """Return the numbers and codes of some features; of all in order, the row itself."""
+        if features == self.features:
+            return self.numbers
+        return self.numbers[columns_of(self.features, features)]
+
 
 class Inputs(NamedTuple):
     """Perturbed inputs of one observation; ``rows`` has the shape (inputs, features)."""
@@ -199,12 +205,8 @@ class Encoding:
 
     def plain(self, observed: Observed, features: tuple[str, ...]) -> Floats | None:
         """Return the numbers of some features; None if any are codes."""
-        if not self._codes.keys().isdisjoint(features):
-            return None
-        if observed.features == features:
-            return observed.numbers
-        numbers: Floats = observed.numbers[columns_of(observed.features, features)]
-        return numbers
+        is_plain = not self._codes or self._codes.keys().isdisjoint(features)
+        return observed.numbers_of(features) if is_plain else None
 
     def learn(self, x: Observation) -> None:
         """Learn the type of each feature's values."""

@@ -8,7 +8,7 @@ import numpy as np
 from river import base, linear_model, optim
 
 from fluxplain.evaluate.attribution import Attribution
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import Direct, compiled
 from fluxplain.evaluate.encoding import Floats, Inputs, Places
 from fluxplain.evaluate.fast import FastEvaluator
 from fluxplain.evaluate.linear_attribution import linear_attribution
@@ -42,7 +42,7 @@ def linear_table(model: Any, rows: Floats, weights: Floats) -> Table:
     """Return the outputs of a linear model with these weights."""
     is_class = isinstance(model, base.Classifier)
     outputs = np.empty((len(rows), 2 if is_class else 1))
-    _predict(rows, weights, float(model.intercept), is_class, outputs)
+    _PREDICT.call(rows, weights, float(model.intercept), is_class, outputs)
     return Table((False, True) if is_class else (None,), outputs)
 
 
@@ -81,3 +81,6 @@ def _predict(
         if is_class:
             p = sigmoid(total) if math.isfinite(total) else math.nan
             outputs[row, 0], outputs[row, 1] = 1.0 - p, p
+
+
+_PREDICT = Direct(_predict)

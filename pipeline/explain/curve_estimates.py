@@ -41,7 +41,7 @@ class CurveEstimates:
     """
 
     def __init__(self, count: int, alpha: float, *, debias: bool, reach: int) -> None:
-        self.alpha = check_share("alpha", alpha)
+        self.alpha = float(check_share("alpha", alpha))
         self.reach = reach
         self.debias = debias
         self.n = np.zeros(count, dtype=np.intp)

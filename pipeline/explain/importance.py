@@ -126,14 +126,14 @@ class ImportanceExplainer(Importances, Explainer):
         blocks = np.asarray(blocks)
         own = aligned(prediction, labels)
         increments = self._method.increments(self.loss, [y], labels, own, blocks)
-        if not isfinite(increments.sum()):
+        if not isfinite(sum(increments.tolist())):
             for name, increment in self._by_name(increments).items():
                 if not isfinite(increment):
                     raise ValueError(
                         f"the increment of {name!r} is not finite: the model's outputs are too "
                         f"large, or too far from the label {y!r}"
                     )
-        self._increments[0] = increments
+        self._increments = increments[None]
         self._means.update(self._increments)
 
     def _explained(self) -> int:

@@ -125,14 +125,15 @@ def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:
     return stored[places, np.arange(features)]
 
 
-def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Sequence[int]:
+def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Places:
     """Return which of n stored observations supply values: drawn with replacement, or all of them.
 
     All of them give the exact expectation over the reservoir (iPFI, Section 3.1).
     """
     if inner_samples == ALL:
-        return range(n)
-    return [below(n, rng) for _ in range(int(inner_samples))]
+        return np.arange(n)
+    m = int(inner_samples)
+    return np.fromiter([below(n, rng) for _ in range(m)], np.intp, m)
 
 
 def encoded(

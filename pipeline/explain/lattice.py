@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import Direct, compiled
 from fluxplain.evaluate.encoding import Floats, Places
 
 INITIAL, LEAST, MOST = 2.0, 1.0, 3.0
@@ -106,6 +106,9 @@ def take_nearest(points: Floats, former: Floats, gap: float) -> None:
             points[k] = nearest
 
 
+_SNAP = Direct(snap)
+
+
 class Lattices:
     """The lattices of several features with ``size`` points, which :func:`snap` makes and adapts.
 
@@ -129,7 +132,7 @@ class Lattices:
 
     def snap(self, points: Floats, extremes: Floats, counts: Places, needed: int) -> None:
         """Round the points to the lattices."""
-        snap(points, extremes, counts, needed, self.origins, self.steps, self.former)
+        _SNAP.call(points, extremes, counts, needed, self.origins, self.steps, self.former)
 
     def take_over(self, place: int, other: "Lattices", theirs: int) -> None:
         """Take over the lattice of one feature."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observed, Table
+from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats, Inputs
 from fluxplain.evaluate.table import MIXED, Labels, in_order
 from fluxplain.explain import kernels
@@ -17,6 +18,9 @@ from fluxplain.explain.players import Players
 
 Axis = Floats | Grid
 """Evaluation points of a feature: numbers as an array, or categories."""
+
+
+_SPREAD = Direct(kernels.spread)
 
 
 class Question(NamedTuple):
@@ -216,7 +220,7 @@ def as_grid(axis: Axis) -> Grid:
 def copies(observed: Observed, n: int) -> Floats:
     """Return n rows of the observation itself."""
     rows = np.empty((n, len(observed.features)))
-    kernels.spread(rows, observed.numbers)
+    _SPREAD.call(rows, observed.numbers)
     return rows
 
 
@@ -227,14 +231,14 @@ def ask_model(
 
     Raises ``NoOutputError`` if the model has no output yet.
     """
-    inputs = inputs_of(observed, [each for each in questions if each is not None])
+    inputs = inputs_of(observed, questions)
     table = evaluator(inputs)
-    if not table.numbers.flags.c_contiguous:
-        # models may return any layout; compiled functions take this one
-        table = table._replace(numbers=np.ascontiguousarray(table.numbers))
-    if len(table.numbers) != len(inputs.rows):
-        given = f"{len(table.numbers)} outputs on {len(inputs.rows)} inputs"
+    # models may return any layout and type; compiled functions take this one
+    numbers = np.ascontiguousarray(table.numbers, np.float64)
+    if len(numbers) != len(inputs.rows):
+        given = f"{len(numbers)} outputs on {len(inputs.rows)} inputs"
         raise ValueError(f"the evaluator gave {given}")
+    table = Table(table.labels, numbers)
     return table.part(0, 1), parts_of(table, questions)
 
 
@@ -248,11 +252,12 @@ def parts_of(table: Table, questions: Iterable[Question | None]) -> list[Table]:
     return tables
 
 
-def inputs_of(observed: Observed, questions: Sequence[Question]) -> Inputs:
+def inputs_of(observed: Observed, questions: Iterable[Question | None]) -> Inputs:
     """Return the observation itself, and after it the inputs of the questions."""
-    rows = copies(observed, 1 + sum(question.n for question in questions))
+    asked = [question for question in questions if question is not None]
+    rows = copies(observed, 1 + sum([question.n for question in asked]))
     begin = 1
-    for question in questions:
-        question.put(rows[begin : begin + question.n])
-        begin += question.n
+    for n, put, _ in asked:
+        put(rows[begin : begin + n])
+        begin += n
     return Inputs(observed, rows)

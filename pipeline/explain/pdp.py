@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
+from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.explain import kernels
 from fluxplain.explain.curve import Effect, Grid, IceCurve, IceCurves
@@ -24,6 +25,8 @@ from fluxplain.explain.parameter_checks import check_share
 from fluxplain.explain.players import check_features
 from fluxplain.explain.point_storage import Points, PointStorage, RNGOf, seeded
 from fluxplain.explain.smoothing import Estimated
+
+_PUT_POINTS = Direct(kernels.put_points)
 
 
 class Asked(NamedTuple):
@@ -95,8 +98,8 @@ class PDP(Method):
         columns = columns_of(observed.features, singles.names)
 
         def put(rows: Floats) -> None:
+            _PUT_POINTS.call(rows, columns, singles.sizes, singles.codes)
             n = len(singles.codes)
-            kernels.put_points(rows[:n], columns, singles.sizes, singles.codes)
             for pair in pairs.values():
                 first, second = np.split(pair.codes, pair.sizes[:1])
                 both = first.repeat(len(second)), np.tile(second, len(first))

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from fluxplain.evaluate import Evaluator, Observed, Table
+from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels
 from fluxplain.explain import kernels, loss_kernels
@@ -20,6 +21,8 @@ from fluxplain.explain.method import Answers, Question, copies
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.smoothing import Alpha
 from fluxplain.explain.storage import make_reservoir
+
+_REPLACE, _GROWTHS = Direct(kernels.replace_drawn), Direct(loss_kernels.loss_growths)
 
 
 class IncrementalPFI(ImportanceExplainer):
@@ -110,7 +113,7 @@ class PFI(Replacement):
             rows = self._conditional_rows(observed, len(chosen))
             return Question.of(rows[self.asked].reshape(-1, rows.shape[2]))
         if self.imputer == "product":
-            stored, chosen = mixed(stored, len(chosen), self.rng), range(len(chosen))
+            stored, chosen = mixed(stored, len(chosen), self.rng), np.arange(len(chosen))
         return drawn(self.players, observed, stored, chosen, self.asked)
 
     def _conditional_rows(self, observed: Observed, n: int) -> Floats:
@@ -138,7 +141,7 @@ class PFI(Replacement):
         """
         compiled = compiled_loss(loss, ys, labels)
         if compiled is not None:
-            return loss_kernels.loss_growths(*compiled, predictions, blocks)
+            return _GROWTHS.call(*compiled, predictions, blocks)
         before = losses_on(loss, ys, labels, predictions[:, None, :])
         return loss_kernels.growths(before[:, 0], losses_on(loss, ys, labels, blocks))
 
@@ -147,7 +150,7 @@ def drawn(
     players: Players,
     observed: Observed,
     stored: Floats,
-    chosen: Sequence[int],
+    chosen: Places,
     asked: Places,
 ) -> Question:
     """Return the question about each asked player's values replaced, m times in turn.
@@ -155,9 +158,9 @@ def drawn(
     ``stored`` has the shape (observations, features); the m ``chosen`` observations supply the
     values.
     """
-    columns, supply = columns_of(observed.features, players.features), np.array(chosen, np.intp)
+    columns = columns_of(observed.features, players.features)
 
     def put(rows: Floats) -> None:
-        kernels.replace_drawn(rows, columns, stored, supply, players.starts, asked)
+        _REPLACE.call(rows, columns, stored, chosen, players.starts, asked)
 
     return Question(len(asked) * len(chosen), put)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import Direct, compiled
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.explain.dependence import CENTRE, COLUMNS, OWN, follow, rates, standard_error
 
@@ -318,6 +318,9 @@ def mean_errors(
     return errors
 
 
+_MOVE = Direct(move_points)
+
+
 def most_points(size: int, classes: int) -> int:
     """Return how many points a curve has at most, for ``size`` evaluation points.
 
@@ -356,7 +359,7 @@ class PointMeans:
     def move(self, which: Places, points: Floats, outputs: Floats) -> None:
         """Take the ICE curves of observations; :func:`move_points` has the shapes."""
         self._grow(points.shape[1], outputs.shape[1])
-        move_points(
+        _MOVE.call(
             which,
             points,
             outputs,
@@ -372,10 +375,10 @@ class PointMeans:
 
     def _grow(self, points: int, classes: int) -> None:
         """Add places, and new classes, whose outputs were 0."""
+        if points == self._hints.shape[1] and classes == self._effects.shape[2]:
+            return
         places = max(most_points(points, classes) - self._numbers.shape[1], 0)
         more = points - self._hints.shape[1], places, classes - self._effects.shape[2]
-        if more == (0, 0, 0):
-            return
         pads = (0, 0), (0, places), (0, more[2])
         self._numbers = np.pad(self._numbers, (*pads[:2], (0, 0)))
         self._counts = np.pad(self._counts, (*pads[:2], (0, 0)))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels, Table, aligned
 from fluxplain.explain import curve_kernels
@@ -20,6 +21,9 @@ RANGE = 4.5
 """Error of an importance because the range of a short time is narrower than that of a long one,
 relative to the importance times the square of the same ratio of variances; smaller where the
 smoothing's window is longer than the reach. Chosen by coverage."""
+
+
+_MOVE = Direct(curve_kernels.move_curves)
 
 
 class RankCurves(CurveEstimates):
@@ -46,7 +50,7 @@ class RankCurves(CurveEstimates):
         anchored: bool = False,
     ) -> None:
         super().__init__(count, alpha, debias=debias, reach=reach)
-        self._means = PointMeans(count, alpha, reach=reach) if anchored else None
+        self._means = PointMeans(count, self.alpha, reach=reach) if anchored else None
         point_errors = point_errors and not anchored
         self._grid = np.zeros((count, 0))
         self._effects = np.zeros((count, 0, 0))
@@ -73,7 +77,7 @@ class RankCurves(CurveEstimates):
             self._learn(which, labels, size)
             numbers = aligned(answers, self._labels)
         found = np.empty((2, len(which)))
-        if not curve_kernels.move_curves(
+        if not _MOVE.call(
             which,
             points,
             numbers,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from fluxplain.evaluate import Evaluator, Observed, Output, Table
+from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import kernels, loss_kernels
@@ -26,6 +27,9 @@ from fluxplain.explain.smoothing import Alpha, OutputMean, check_alphas
 from fluxplain.explain.storage import GeometricReservoir
 
 DEFAULT_INNER_SAMPLES = 5
+
+_CHANGING, _HIDE = Direct(kernels.changing), Direct(kernels.replace_hidden)
+_REVEALED, _FALLS = Direct(kernels.revealed), Direct(loss_kernels.loss_falls)
 
 
 class IncrementalSAGE(ImportanceExplainer):
@@ -174,7 +178,7 @@ class SAGE(Replacement):
         if self.conditional is not None:
             return Question.of(self._drawn(observed, draw), draw)
         if self.imputer == "product":
-            stored, chosen = mixed(stored, draw.m, self.rng), range(draw.m)
+            stored, chosen = mixed(stored, draw.m, self.rng), np.arange(draw.m)
         return hidden(self.players, observed, stored, chosen, draw)
 
     def _share(self, stored: int) -> float:
@@ -234,7 +238,7 @@ class SAGE(Replacement):
             whole[draw.levels - 1] = numbers.reshape(len(draw.levels), draw.m, len(labels))
             numbers = whole.reshape(steps * draw.m, len(labels))
         mean, own = self.mean_prediction.on(labels), aligned(prediction, labels)[0]
-        pairs = kernels.revealed(
+        pairs = _REVEALED.call(
             mean, own, numbers, draw.m, draw.share, draw.places, len(self.players)
         )
         if len(self.names) < len(self.players):
@@ -261,7 +265,7 @@ class SAGE(Replacement):
             raise ValueError("it needs the outputs before and after the feature is revealed")
         compiled = compiled_loss(loss, ys, labels)
         if compiled is not None:
-            return loss_kernels.loss_falls(*compiled, blocks)
+            return _FALLS.call(*compiled, blocks)
         losses = losses_on(loss, ys, labels, blocks[:, :2])
         if blocks.shape[1] == 4:
             losses -= excesses_of(loss, ys, labels, blocks, losses)
@@ -284,18 +288,18 @@ def _between(n: int) -> Places:
 
 
 def hidden(
-    players: Players, observed: Observed, stored: Floats, chosen: Sequence[int], draw: Draw
+    players: Players, observed: Observed, stored: Floats, chosen: Places, draw: Draw
 ) -> Question:
     """Return the question about inputs whose hidden players have stored values, level by level.
 
     ``stored`` has the shape (observations, features); the m ``chosen`` observations supply the
     values.
     """
-    columns, supply = columns_of(observed.features, players.features), np.array(chosen, np.intp)
+    columns = columns_of(observed.features, players.features)
     places, levels, m, _ = draw
 
     def put(rows: Floats) -> None:
-        kernels.replace_hidden(rows, columns, stored, supply, players.starts, places, levels)
+        _HIDE.call(rows, columns, stored, chosen, players.starts, places, levels)
 
     return Question(len(levels) * m, put, draw)
 
@@ -308,5 +312,5 @@ def changing(players: Players, order: Sequence[int], observed: Observed, stored:
     Algorithm 5, line 4.
     """
     columns = columns_of(observed.features, players.features)
-    places = np.array(order, np.intp)
-    return kernels.changing(stored, observed.numbers, columns, players.starts, places)
+    places = np.fromiter(order, np.intp, len(order))
+    return _CHANGING.call(stored, observed.numbers, columns, players.starts, places)

@@ -45,7 +45,7 @@ class SHAP(OutputMethod, Replacement):
         players, columns = self.players, columns_of(observed.features, self.players.features)
         able = able_players(players, stored, observed.numbers[columns])
         m = int(self.inner_samples)
-        drawn = stored[[*draws(len(stored), m, self.rng)]]
+        drawn = stored[draws(len(stored), m, self.rng)]
         places = np.array([permuted(len(able), self.rng) for _ in range(m)], np.intp)
         orders = able[np.stack((places, places[:, ::-1]), axis=1).reshape(2 * m, len(able))]
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fluxplain.evaluate import Output, Table
+from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.explain import kernels
@@ -16,6 +17,9 @@ from fluxplain.explain.parameter_checks import check_share
 
 Alpha = float | Sequence[float]
 """One smoothing rate, or several."""
+
+
+_SMOOTH, _APPROACH = Direct(kernels.smooth), Direct(kernels.approach)
 
 
 class ExponentialMeans:
@@ -58,7 +62,7 @@ class ExponentialMeans:
         self._is_biased = reach is None
         self.debias = debias
         self.n = 0
-        self._rates = np.array(self.alphas)
+        self._rates = np.array(self.alphas, np.float64)
         shape = len(self.alphas), count
         self.values, self.variances = np.zeros(shape), np.zeros(shape)
         # Σ α(1-α)^(n-s) = 1-(1-α)^n, and Σ (α(1-α)^(n-s))²
@@ -68,7 +72,7 @@ class ExponentialMeans:
 
     def update(self, increments: Floats) -> None:
         """Take the next values of each sequence, shape (times, count)."""
-        kernels.smooth(
+        _SMOOTH.call(
             increments,
             self._rates,
             self.debias,
@@ -132,7 +136,7 @@ class OutputMean:
                 raise TypeError(MIXED)
             self._numbers, self.labels = self.on(labels), labels
         self._weight = (1.0 - self.alpha) * self._weight + self.alpha
-        kernels.approach(self._numbers, aligned(prediction, self.labels), self.alpha / self._weight)
+        _APPROACH.call(self._numbers, aligned(prediction, self.labels), self.alpha / self._weight)
 
     def on(self, labels: Labels) -> Floats:
         """Return the mean with a column for each of the labels."""

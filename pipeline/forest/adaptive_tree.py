@@ -27,8 +27,8 @@ _COUNTS = "_n_alternate_trees", "_n_pruned_alternate_trees", "_n_switch_alternat
 class Loops(NamedTuple):
     """The compiled loops of a kind of adaptive trees."""
 
-    visit: Direct
-    learn_path: Direct
+    visit: Direct[Any]
+    learn_path: Direct[Any]
     error_of: Callable[..., Any]
     try_split: Callable[..., int]
 

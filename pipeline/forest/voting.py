@@ -14,7 +14,7 @@ from fluxplain.forest.names import Layout
 from fluxplain.forest.splits import Game
 from fluxplain.forest.state import Integers
 
-_VOTE = Direct(learn.vote_forest)
+_VOTE, _ANSWER = Direct(learn.vote_forest), Direct(answer_forest)
 
 
 class Voting(CompiledModel):
@@ -38,7 +38,7 @@ class Voting(CompiledModel):
 
     def _answers(self, layout: Layout, own: Floats, rows: Floats) -> tuple[int, list[int], Floats]:
         order = np.zeros(self._arrays.size.classes, np.int64)
-        shares, status = answer_forest(
+        shares, status = _ANSWER.call(
             *(self._arrays.pointer, self._mains, self._weights(), rows, own),
             *(layout.columns, order),
         )

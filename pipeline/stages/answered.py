@@ -127,8 +127,10 @@ class Answered:
         return whole
 
     def _in_columns(self, numbers: Floats) -> Floats:
-        """Return outputs with their labels as the last axis."""
-        together = numbers[..., None] if self.run.classes is None else numbers
+        """Return outputs with their labels as the last axis, as compiled functions take them."""
+        together = np.ascontiguousarray(numbers, np.float64)
+        if self.run.classes is None:
+            together = together[..., None]
         if together.shape[-1] != len({*self.labels}):
             raise ValueError(UNLIKE)
         return together

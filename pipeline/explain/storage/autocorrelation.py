@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import Direct, compiled
 from fluxplain.evaluate.encoding import Floats
 
 LONGEST_SPAN = 200
@@ -58,7 +58,7 @@ class Autocorrelations:
 
     def update(self, values: Floats) -> None:
         """Take the next values, one for each feature; those that are not finite are left out."""
-        if follow_values(self._kept, self._counts, values, self.span, self._found, self.sums):
+        if _FOLLOW.call(self._kept, self._counts, values, self.span, self._found, self.sums):
             sums = self.sums.tolist()
             self.largest, self.mean = max(sums), sum(sums) / len(sums)
 
@@ -140,3 +140,6 @@ def of_block(kept: Floats, counts: Floats) -> float:
     rest = 1.0 - 2.0 * lost + 2.0 * ratio / n
     found: float = (ratio * (1.0 - 1.0 / n) + lost) / rest if rest > 0.0 else worth
     return max(found, 0.0)
+
+
+_FOLLOW = Direct(follow_values)

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from fluxplain.evaluate import Value
-from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.compiled import Direct
+from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import in_order
 from fluxplain.explain import kernels
 from fluxplain.explain.parameter_checks import check_share, check_size
 from fluxplain.explain.storage.autocorrelation import Autocorrelations
+
+_OFFER, _RANGES = Direct(kernels.offer), Direct(kernels.quantile_ranges)
 
 
 class NumberStorage:
@@ -61,15 +64,9 @@ class NumberStorage:
     def update(self, values: Floats) -> None:
         """Offer a value of each feature, and take those that enter."""
         self._seen += 1
-        slots = self._oldest.copy()
-        p = self.entrance_probability
-        if p < 1.0:
-            slots[[rng.random() >= p for rng in self._rngs]] = -1
-        if self.by_age:
-            for i in np.flatnonzero((slots >= 0) & (self.counts == self.size)).tolist():
-                ages = (self._seen - self._entered[i]).tolist()
-                [slots[i]] = self._rngs[i].choices(range(self.size), ages)
-        kernels.offer(
+        is_oldest = self.entrance_probability == 1.0 and not self.by_age
+        slots = self._oldest if is_oldest else self._drawn_slots()
+        _OFFER.call(
             values,
             slots,
             self._seen,
@@ -81,6 +78,17 @@ class NumberStorage:
             self._extremes,
         )
         self._autocorrelations.update(values)
+
+    def _drawn_slots(self) -> Places:
+        """Return where each feature's value goes, -1 for one that does not enter."""
+        slots, p = self._oldest.copy(), self.entrance_probability
+        if p < 1.0:
+            slots[[rng.random() >= p for rng in self._rngs]] = -1
+        if self.by_age:
+            for i in np.flatnonzero((slots >= 0) & (self.counts == self.size)).tolist():
+                ages = (self._seen - self._entered[i]).tolist()
+                [slots[i]] = self._rngs[i].choices(range(self.size), ages)
+        return slots
 
     def quantiles(self, levels: Floats) -> Floats:
         """Return the quantiles of levels in [0, 1], interpolated linearly.
@@ -99,7 +107,7 @@ class NumberStorage:
         and not beyond any value seen.
         """
         points, known = np.zeros((len(self.counts), size)), self._autocorrelations
-        kernels.quantile_ranges(
+        _RANGES.call(
             self._ordered,
             self.counts,
             low,

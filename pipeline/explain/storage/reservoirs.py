@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Observed, Value
-from fluxplain.evaluate.encoding import Floats, columns_of
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain.parameter_checks import check_size
 from fluxplain.explain.randoms import below
 
@@ -59,8 +59,7 @@ class Reservoir:
         if observed.encoding.mark is not self._mark:
             self._mark = None
         else:
-            columns = columns_of(observed.features, self._features)
-            self._numbers[slot] = observed.numbers[columns]
+            self._numbers[slot] = observed.numbers_of(self._features)
 
 
 class UniformReservoir(Reservoir):
