@@ -204,7 +204,8 @@ class Change(Record):
     signal
         The watched signal: ``"increment"``, ``"value"`` or ``"trend"``, as in
         :class:`Explanation`. A change of the trend is published if its sign changes: the effect of
-        the feature has reversed. For the loss ``"increment"``; or ``"error"``, which is 1 where the
+        the feature has reversed. Its mean is that of 1 for trends from 0.5 on, of -1 for those up
+        to -0.5, and of 0. For the loss ``"increment"``; or ``"error"``, which is 1 where the
         predicted class is wrong, else 0, so that its means are shares of wrong predictions. For
         numbers as inputs or predictions: ``"mean"``, or ``"spread"``. The spread is the mean
         difference of successive values times 0.886, the standard deviation of independent normal
@@ -229,8 +230,9 @@ class Change(Record):
     effect_size
         Size of the change, from 0 to 2: ``|after - before|``, divided by the sum of this method's
         absolute means over all that it explains, with the larger of ``before`` and ``after`` for
-        this feature. For the loss and errors: divided by the larger of the two means. For inputs
-        and predictions: from 0 to 1, the total variation distance of two normal distributions with
+        this feature. For the trend: times ``value``, divided by the sum of the other means and
+        ``value``. For the loss and errors: divided by the larger of the two means. For inputs and
+        predictions: from 0 to 1, the total variation distance of two normal distributions with
         these means and the signal's standard deviation. Changes below ``drift.min_effect`` are not
         published. None if ``before`` is.
     window

@@ -102,12 +102,12 @@ class Explanation(Record):
         expectation is 0: it shows in which direction recent inputs push the output, compared with
         those just before, not the direction of the effect. None for other methods.
     trends
-        iPDP of one feature: the trend of the ICE curve of each of the observations ``seqs``, in
-        units of the output. It is positive if the output rises along the grid, or along the
-        categories in the order of ``grid``, and negative if it falls; its size is at most the
-        curve's standard deviation. With more than two classes, it is positive if probability moves
-        to the later ones. The trends are the same for every alpha. None for other methods and for
-        pairs.
+        iPDP of one feature: the trend of the ICE curve of each of the observations ``seqs``, its
+        correlation with the mean of earlier ones, from -1 to 1. The sign changes if the effect
+        reverses. It is positive if the output rises along the grid, or along the categories in the
+        order of ``grid``, and negative if it falls. With more than two classes, it is positive if
+        probability moves to the later ones. The trends are the same for every alpha. None for other
+        methods and for pairs.
     values
         The feature's value in each of the observations ``seqs``; texts are cut to 64 characters.
         None for groups and pairs, and if ``explain.emit_every`` is above 256.

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fluxplain.drift.follow_up import Series, effect_of, is_reversal, series_of
+from fluxplain.drift.follow_up import LEAST_REVERSED, Series, effect_of, is_reversal, series_of
 from fluxplain.schemas import Change, Incarnation
 from fluxplain.schemas.record import Value
 
@@ -11,7 +11,8 @@ class EffectGate:
     """Leaves out the small changes of one stream; the next one begins where they began.
 
     So the level before a change is that after the last change that was published, and small steps
-    add up. A change of a trend counts only if its sign changes.
+    add up. A change of a trend counts only if the effect reverses; steps add up only while the
+    trends agree on no sign.
 
     Examples
     --------
@@ -46,6 +47,8 @@ class EffectGate:
         change = replace(change, effect_size=effect_of(change, others, spread))
         if self._is_small(change):
             self._small[key] = change if small is None else small
+            if _has_clear_sign(change):
+                del self._small[key]
             return None
         self._small.pop(key, None)
         incarnation, previous_seq = self._last.get(key, (change.incarnation, None))
@@ -57,6 +60,12 @@ class EffectGate:
         if change.signal == "trend" and not is_reversal(change):
             return True
         return change.effect_size is not None and change.effect_size < self._least
+
+
+def _has_clear_sign(change: Change) -> bool:
+    """Return whether a change of a trend has led to another level of the same, or a new shape."""
+    least = LEAST_REVERSED * abs(change.before or 0.0)
+    return change.signal == "trend" and abs(change.after or 0.0) > least
 
 
 def _origin(change: Change) -> tuple[Incarnation, Value | None]:

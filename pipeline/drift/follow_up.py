@@ -20,8 +20,9 @@ PARTS = 4
 MOST_OPEN = 16
 """Largest number of changes of a series whose outcomes are not known; one more ends the oldest."""
 
-LEAST_REVERSED = 0.2
-"""A reversed trend has at least this share of its size before, and the other way round."""
+LEAST_REVERSED = 0.5
+"""A reversed trend has more than this share of its size before, and the other way round: a curve
+that became another one may have a weak correlation with the former one, of any sign."""
 
 SURE = 2.0
 """A reversed trend is at least so many standard errors from 0, before and after."""
@@ -53,6 +54,9 @@ def effect_of(change: Change, others: float = 0.0, spread: float | None = None) 
     """
     if change.before is None or change.after is None:
         return None
+    if change.signal == "trend":  # a correlation, of an effect of this size
+        size = abs(change.value or 0.0)
+        return abs(change.after - change.before) * size / (others + size) if size else 0.0
     if spread is not None:
         distance = abs(change.after - change.before)
         return math.erf(distance / spread / math.sqrt(8.0)) if spread else float(distance > 0.0)

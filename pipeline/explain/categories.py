@@ -11,7 +11,7 @@ from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import curve_kernels
 from fluxplain.explain.curve import LARGEST, check_answers, check_size, shown_labels
-from fluxplain.explain.curve_estimates import Contribution, CurveEstimates
+from fluxplain.explain.curve_estimates import CurveEstimates
 from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH
 
 ABSENT_CATEGORIES = 100
@@ -54,8 +54,8 @@ class KeyedCurve(CurveEstimates, Generic[K]):
         self._has_errors = point_errors
         self._followed_points: Floats = np.zeros((0, 0, COLUMNS))  # shape (slots, labels, 6)
 
-    def update_table(self, keys: Sequence[K], answers: Table, *, width: int = 1) -> Contribution:
-        """Take one observation's effects and return their importance and trend.
+    def update_table(self, keys: Sequence[K], answers: Table, *, width: int = 1) -> float:
+        """Take one observation's effects and return their importance.
 
         A category has at most ``width`` keys.
         """
@@ -71,7 +71,7 @@ class KeyedCurve(CurveEstimates, Generic[K]):
             self._keys = keys
             while len(self._slots) > len(keys) + ABSENT_CATEGORIES * width:
                 self._free.append(self._slots.pop(next(iter(self._slots))))
-        found: Contribution = curve_kernels.move_keyed(
+        found: float = curve_kernels.move_keyed(
             self._rows,
             aligned(answers, self._labels),
             LARGEST,
@@ -89,7 +89,7 @@ class KeyedCurve(CurveEstimates, Generic[K]):
             self._followed_points,
             self.n.item() + 1,
         )
-        if math.isnan(found[curve_kernels.INCREMENT]):
+        if math.isnan(found):
             check_answers(self._labels, answers)
         self.n += 1
         return found

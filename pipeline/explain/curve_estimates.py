@@ -9,25 +9,6 @@ from fluxplain.explain import curve_kernels
 from fluxplain.explain.dependence import COLUMNS, standard_error
 from fluxplain.explain.parameter_checks import check_share
 
-Contribution = tuple[float, float]
-"""The importance and the trend of one ICE curve, in units of the output.
-
-The trend is positive if the outputs rise with the points, negative if they fall. It is the sum of
-``w_k f_k / √(m - 1)`` over the m outputs ``f_k``, in the order of the points or categories. With
-``u_k`` from -1 to 1 in equal steps, the weights ``w_k`` are ``u_k + u_k²/2``, minus their mean,
-divided by their Euclidean norm. They increase, and faster at the upper end: a U-shaped curve has a
-trend, too. Its size is at most the standard deviation of the curve.
-
-With more than two classes, it is the sum over the C classes of their trends times ``c - (C - 1)/2``
-for class number c, divided by the Euclidean norm of these C factors.
-"""
-
-
-def contributions(found: Floats) -> list[Contribution]:
-    """Return those of some ICE curves from an array of the shape (2, curves)."""
-    increments, trends = found.tolist()
-    return [*zip(increments, trends, strict=True)]
-
 
 class CurveEstimates:
     """The importances of several curves, which kernels move; ``n`` counts the updates of each.

@@ -1,4 +1,4 @@
-"""Inner loops of curves: importances, trends, and how they move; see :mod:`.kernels`."""
+"""Inner loops of curves: importances, and how they move; see :mod:`.kernels`."""
 
 import math
 
@@ -68,55 +68,6 @@ def range_projection(curve: Floats, ice: Floats) -> float:
 
 
 @compiled
-def trend_factors(n: int) -> Floats:
-    """Return the factors of a curve's n outputs in its trend; they increase.
-
-    With u from -1 to 1 they are ``u + u²/2``, minus their mean, scaled so that the trend of no
-    curve exceeds its standard deviation.
-    """
-    factors, total, squares = np.zeros(n), 0.0, 0.0
-    if n < 2:
-        return factors
-    for k in range(n):
-        u = 2.0 * k / (n - 1) - 1.0
-        factors[k] = u + 0.5 * u * u
-        total += factors[k]
-    for k in range(n):
-        factors[k] -= total / n
-        squares += factors[k] * factors[k]
-    scale = 1.0 / math.sqrt(squares * (n - 1))
-    for k in range(n):
-        factors[k] *= scale
-    return factors
-
-
-@compiled
-def trend(curve: Floats, factors: Floats) -> float:
-    """Return the trend of a curve, exactly 0 if all values are equal."""
-    total = 0.0
-    for k in range(len(curve)):
-        total += factors[k] * (curve[k] - curve[0])
-    return total
-
-
-@compiled
-def contrast(trends: Floats) -> float:
-    """Return the common trend of the curves of all classes; 0 without classes.
-
-    With several classes it is positive if probability moves to the later ones as the curves rise.
-    """
-    n = len(trends)
-    if n < 2:
-        return trends[0] if n else 0.0
-    total, squares = 0.0, 0.0
-    for c in range(n):
-        v = c - (n - 1) / 2.0
-        total += v * trends[c]
-        squares += v * v
-    return total / math.sqrt(squares)
-
-
-@compiled
 def ice_importance(ice: Floats, shown: Places, by_range: bool) -> float:
     """Return the importance of one observation's outputs, shape (points, classes).
 
@@ -130,9 +81,6 @@ def ice_importance(ice: Floats, shown: Places, by_range: bool) -> float:
         m += 1
     return mean_of(sizes[:m])
 
-
-INCREMENT, TREND = range(2)
-"""Rows of the contributions of ICE curves: their importances, and their trends."""
 
 WEIGHT, SQUARES, VALUE, PROJECTION, VARIANCE, MOTION = range(6)
 """Columns of a curve's state: the sum of its smoothing's weights and of their squares, its
@@ -242,15 +190,14 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
     ``shown`` has the classes of each curve that count, then -1. What moves are ``grid`` (curves,
     points), ``effects`` (curves, points, classes), ``kept`` and ``followed`` (curves, 6),
     and ``n``, how often each has moved; and ``followed_points`` (curves, points, classes, 6), for
-    the standard errors of the effects, unless there are 0 curves in it. ``found``, shape (2,
-    moving), takes the importance and the trend of each ICE curve.
+    the standard errors of the effects, unless there are 0 curves in it. ``found`` takes the
+    importance of each ICE curve.
     """
     if not are_moderate(outputs, largest):
         return False
     ice = outputs.reshape((points.shape[0], points.shape[1], outputs.shape[1]))
     classes = effects.shape[2]
-    per_class, gaps = np.empty((3, classes)), np.empty(points.shape[1])
-    factors = trend_factors(points.shape[1])
+    per_class, gaps = np.empty((2, classes)), np.empty(points.shape[1])
     for i in range(which.shape[0]):
         curve = which[i]
         w = alpha / advanced(kept[curve, WEIGHT], 0.0, alpha)[0] if debias else alpha
@@ -264,7 +211,6 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
             effect, own = effects[curve, :, shown[curve, m]], ice[i, :, shown[curve, m]]
             per_class[0, m] = deviation(effect)
             per_class[1, m] = projection(effect, own)
-            per_class[2, m] = trend(own, factors)
             m += 1
         n[curve] += 1
         # without debiasing the mean starts at 0, far from the points
@@ -285,8 +231,7 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
                 )
         value, projected = mean_of(per_class[0, :m]), mean_of(per_class[1, :m])
         keep(kept[curve], followed[curve], alpha, reach, n[curve], value, projected)
-        found[INCREMENT, i] = ice_importance(ice[i], shown[curve], False)
-        found[TREND, i] = contrast(per_class[2, :m])
+        found[i] = ice_importance(ice[i], shown[curve], False)
     return True
 
 
@@ -308,12 +253,11 @@ def move_keyed(  # noqa: PLR0917  compiled functions take arrays
     followed: Floats,
     followed_points: Floats,
     n: int,
-) -> tuple[float, float]:
+) -> float:
     """Move the means of some keys towards one observation's outputs.
 
-    Return the outputs' importance, and their trend in the order of the keys. The importance is a
-    quarter of the range with ``by_range``, else the deviation; NaN if an output is larger than
-    ``largest``: then nothing has changed.
+    Return the outputs' importance: a quarter of the range with ``by_range``, else the deviation;
+    NaN if an output is larger than ``largest``: then nothing has changed.
 
     ``rows`` are the keys' places among the ``effects``, shape (places, classes), among the sums of
     the smoothing's ``weights`` and of their ``squares``, among the ``counts`` of their outputs, and
@@ -322,7 +266,7 @@ def move_keyed(  # noqa: PLR0917  compiled functions take arrays
     count; it is the n-th observation.
     """
     if not are_moderate(ice, largest):
-        return math.nan, math.nan
+        return math.nan
     for i in range(rows.shape[0]):
         row = rows[i]
         weights[row], squares[row] = advanced(weights[row], squares[row], alpha)
@@ -334,7 +278,7 @@ def move_keyed(  # noqa: PLR0917  compiled functions take arrays
             centre, product = rates(reach, counts[row])
             for c in range(ice.shape[1]):
                 follow(followed_points[row, c], ice[i, c], min(1.0 / alpha, reach), centre, product)
-    per_class, factors = np.empty((3, shown.shape[0])), trend_factors(rows.shape[0])
+    per_class = np.empty((2, shown.shape[0]))
     effect, own = np.empty((2, rows.shape[0]))
     for m in range(shown.shape[0]):
         for i in range(rows.shape[0]):
@@ -345,6 +289,5 @@ def move_keyed(  # noqa: PLR0917  compiled functions take arrays
         else:
             per_class[0, m] = deviation(effect)
             per_class[1, m] = projection(effect, own)
-        per_class[2, m] = trend(own, factors)
     keep(kept, followed, alpha, reach, n, mean_of(per_class[0]), mean_of(per_class[1]))
-    return ice_importance(ice, shown, by_range), contrast(per_class[2])
+    return ice_importance(ice, shown, by_range)

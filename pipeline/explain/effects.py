@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluxplain.evaluate import Table
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import curve_kernels
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid, shown_effect, shown_labels
-from fluxplain.explain.curve_estimates import Contribution, contributions
 from fluxplain.explain.dependence import DEFAULT_REACH
 from fluxplain.explain.method import Answers, Axis, as_grid, labels_of
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import Estimated, Estimates
 from fluxplain.explain.surface import Surface
+from fluxplain.explain.trends import Trends
 
 
 class Curve(NamedTuple):
@@ -72,12 +73,17 @@ def ice_importances(
     return found
 
 
+Contribution = tuple[float, float]
+"""The importance and the trend of one ICE curve, in units of the output; without trends 0."""
+
+
 class Effects(Estimates):
     """A curve for each feature, and a surface for each pair.
 
     ``kinds`` maps a name to whether its feature, or each feature of its pair, is categorical. With
     ``anchored``, the curves of numeric features have the points of a lattice; see
-    :class:`~fluxplain.explain.ranks.RankCurves`.
+    :class:`~fluxplain.explain.ranks.RankCurves`. The ``trends`` may be those of earlier effects of
+    the same features.
     """
 
     def __init__(
@@ -88,9 +94,18 @@ class Effects(Estimates):
         debias: bool = True,
         reach: int = DEFAULT_REACH,
         anchored: bool = False,
+        trends: Trends | None = None,
     ) -> None:
         numeric = [name for name, kind in kinds.items() if kind == (False,)]
-        self.ranks = RankCurves(len(numeric), alpha, debias=debias, reach=reach, anchored=anchored)
+        self._trends = {} if trends is None else trends.categorical
+        self.ranks = RankCurves(
+            len(numeric),
+            alpha,
+            debias=debias,
+            reach=reach,
+            anchored=anchored,
+            trends=None if trends is None else trends.numeric,
+        )
         self.surfaces = {
             name: Surface(alpha, categorical=kind, debias=debias, reach=reach)
             for name, kind in kinds.items()
@@ -110,7 +125,7 @@ class Effects(Estimates):
             size = blocks.shape[0] * blocks.shape[1]
             outputs = Table(labels, blocks.reshape(size, len(labels)))
             moved = self.ranks.move(self._all, np.asarray(points), outputs)
-            return dict(zip(names, contributions(moved), strict=True))
+            return dict(zip(names, _contributions(moved), strict=True))
         found: dict[str, Contribution] = {}
         which, grids, numbers = [], [], []
         for name, block, axes in zip(names, blocks, () if points is None else points, strict=True):
@@ -123,7 +138,7 @@ class Effects(Estimates):
         if which:
             places = np.array([self._places[name] for name in which], np.intp)
             moved = self.ranks.move(places, np.array(grids), Table(labels, np.concatenate(numbers)))
-            found |= dict(zip(which, contributions(moved), strict=True))
+            found |= dict(zip(which, _contributions(moved), strict=True))
         return found
 
     def take_run(self, name: str, curves: Sequence[Curve]) -> list[Contribution]:
@@ -138,13 +153,16 @@ class Effects(Estimates):
             numbers = together[0].outputs.numbers
             if len(together) > 1:
                 numbers = np.concatenate([curve.outputs.numbers for curve in together])
-            found += contributions(self.ranks.move(places, points, Table(labels, numbers)))
+            found += _contributions(self.ranks.move(places, points, Table(labels, numbers)))
         return found
 
     def _take(self, name: str, axes: Axis | tuple[Axis, Axis], outputs: Table) -> Contribution:
         """Take the ICE curve of a categorical feature, or the surface of a pair."""
         several = axes if isinstance(axes, tuple) else (axes,)
-        return self.surfaces[name].update_table([as_grid(axis) for axis in several], outputs)
+        grids = [as_grid(axis) for axis in several]
+        importance = self.surfaces[name].update_table(grids, outputs)
+        trends = self._trends.get(name)
+        return importance, 0.0 if trends is None else trends.take(grids[0], outputs)
 
     def _numbers(self, of: Estimated) -> dict[str, float]:
         """Return the values, variances or standard errors by name."""
@@ -173,3 +191,9 @@ class Effects(Estimates):
             errors = shown_effect(labels, curves.effect_errors(place), shape)
         n, value = curves.n.item(place), curves.values.item(place)
         return Smoothed(n, value, curves.std_error(place), axes, effect, errors)
+
+
+def _contributions(moved: Floats) -> list[Contribution]:
+    """Return those of some ICE curves from an array of the shape (1 or 2, curves)."""
+    importances, *trends = moved.tolist()
+    return [*zip(importances, trends[0] if trends else [0.0] * len(importances), strict=True)]

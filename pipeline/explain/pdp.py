@@ -15,9 +15,7 @@ from fluxplain.evaluate.compiled import Direct
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.explain import kernels
 from fluxplain.explain.curve import Effect, Grid, IceCurve, IceCurves
-from fluxplain.explain.curve_estimates import Contribution
-from fluxplain.explain.curve_kernels import INCREMENT, TREND
-from fluxplain.explain.effects import Effects
+from fluxplain.explain.effects import Contribution, Effects
 from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
 from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid
@@ -25,6 +23,7 @@ from fluxplain.explain.parameter_checks import check_share
 from fluxplain.explain.players import check_features
 from fluxplain.explain.point_storage import Points, PointStorage, RNGOf, seeded
 from fluxplain.explain.smoothing import Estimated
+from fluxplain.explain.trends import Trends
 
 _PUT_POINTS = Direct(kernels.put_points)
 
@@ -235,7 +234,7 @@ class EffectExplainer(Explainer):
         """Name → importance of the last ICE curve or surface; empty before the first."""
         names = (*self._method.features, *self._method.pairs)
         found = self._contributions
-        return {name: found[name][INCREMENT] for name in names if name in found}
+        return {name: found[name][0] for name in names if name in found}
 
     def _explained(self) -> int:
         known = self._known()
@@ -253,15 +252,17 @@ class EffectExplainer(Explainer):
             return self._effects
         method, storage = self._method, self._method.storage
         kinds = {feature: storage.kinds.get(feature, False) for feature in storage.features}
+        of_features: dict[str, tuple[bool, ...]] = {
+            feature: (kinds[feature],) for feature in method.features
+        }
+        of_pairs = {name: (kinds[a], kinds[b]) for name, (a, b) in method.pairs.items()}
         effects = Effects(
-            {
-                **{feature: (kinds[feature],) for feature in method.features},
-                **{name: (kinds[a], kinds[b]) for name, (a, b) in method.pairs.items()},
-            },
+            {**of_features, **of_pairs},
             self.alpha,
             debias=self._debias,
             reach=method.reach,
             anchored=storage.settings.is_anchored,
+            trends=Trends(of_features),
         )
         if storage.kinds:
             self._effects = effects
@@ -347,11 +348,12 @@ class IncrementalPDP(EffectExplainer):
     def trends(self) -> dict[str, float]:
         """Feature → trend of the last ICE curve; empty before the first.
 
-        It is positive if the output rises with the feature, negative if it falls; see
-        :data:`~fluxplain.explain.curve_estimates.Contribution`.
+        Its sign is that of the ICE curve's product with the mean of earlier ones: it changes if the
+        effect reverses. It is positive if the output rises with the feature, negative if it falls;
+        see :mod:`~fluxplain.explain.trends`.
         """
         found = self._contributions
-        return {name: found[name][TREND] for name in self.features if name in found}
+        return {name: found[name][1] for name in self.features if name in found}
 
     @property
     def curves(self) -> dict[str, tuple[Grid, Effect]]:

@@ -12,6 +12,7 @@ from fluxplain.explain.curve import LARGEST, Grid, check_answers, check_size, sh
 from fluxplain.explain.curve_estimates import CurveEstimates
 from fluxplain.explain.dependence import COLUMNS, DEFAULT_REACH
 from fluxplain.explain.point_means import PointMeans
+from fluxplain.explain.trends import CurveTrends
 
 MOST_MOTION = 0.25
 """Largest variance of the middle of the evaluation points, relative to the variance between them,
@@ -32,7 +33,7 @@ class RankCurves(CurveEstimates):
     ``alpha`` smooths the effects and the grid points. With ``point_errors``, the effects have
     standard errors. With ``anchored``, grid and effects are those of
     :class:`~fluxplain.explain.point_means.PointMeans`, for evaluation points on a lattice; the
-    importance always is that of the effects by rank.
+    importance always is that of the effects by rank. ``trends`` may be those of earlier curves.
 
     References
     ----------
@@ -48,6 +49,7 @@ class RankCurves(CurveEstimates):
         reach: int = DEFAULT_REACH,
         point_errors: bool = True,
         anchored: bool = False,
+        trends: CurveTrends | None = None,
     ) -> None:
         super().__init__(count, alpha, debias=debias, reach=reach)
         self._means = PointMeans(count, self.alpha, reach=reach) if anchored else None
@@ -55,18 +57,19 @@ class RankCurves(CurveEstimates):
         self._grid = np.zeros((count, 0))
         self._effects = np.zeros((count, 0, 0))
         self._followed_points = np.zeros((count if point_errors else 0, 0, 0, COLUMNS))
-        self._labels: Labels = ()
+        self._trends = trends
+        self._labels: Labels = () if trends is None else trends.labels
         self._known: list[Labels] = [()] * count
-        self._shown: Places = np.zeros((count, 0), dtype=np.intp)
+        self._shown: Places = np.full((count, len(self._labels)), -1)
         self._is_settled = False  # whether every curve knows every label
 
     def move(self, which: Places, points: Floats, answers: Table) -> Floats:
         """Take ICE curves, of several curves or several observations.
 
-        Return the importance and the trend of each, shape (2, moving). ``which`` are the curves
-        that they move, in order, ``points`` their evaluation points, shape (moving, points), and
-        the answers the outputs there, one curve after the other. Raises ``ValueError`` or
-        ``TypeError`` if they do not fit; then no curve has moved.
+        Return their importances and, if there are any, their trends, shape (1 or 2, moving).
+        ``which`` are the curves that they move, in order, ``points`` their evaluation points, shape
+        (moving, points), and the answers the outputs there, one curve after the other. Raises
+        ``ValueError`` or ``TypeError`` if they do not fit; then no curve has moved.
         """
         labels, numbers, _ = answers
         size = self._grid.shape[1] or points.shape[1]
@@ -76,7 +79,7 @@ class RankCurves(CurveEstimates):
             check_answers(self._labels, answers)
             self._learn(which, labels, size)
             numbers = aligned(answers, self._labels)
-        found = np.empty((2, len(which)))
+        found = np.empty((1 if self._trends is None else 2, len(which)))
         if not _MOVE.call(
             which,
             points,
@@ -92,11 +95,13 @@ class RankCurves(CurveEstimates):
             self._followed,
             self._followed_points,
             self.n,
-            found,
+            found[0],
         ):
             check_answers(self._labels, answers)
         if self._means is not None:
             self._means.move(which, points, numbers)
+        if self._trends is not None:
+            found[1] = self._trends.take(which, points, numbers, self._shown)
         return found
 
     def std_error(self, curve: int) -> float:
@@ -167,8 +172,10 @@ class RankCurves(CurveEstimates):
         """Add new classes."""
         if self._grid.shape[1] != size:
             self._grid = np.zeros((len(self.n), size))
-            self._effects = np.zeros((len(self.n), size, 0))
-            self._followed_points = np.zeros((len(self._followed_points), size, 0, COLUMNS))
+            classes = len(self._labels)
+            self._effects = np.zeros((len(self.n), size, classes))
+            errors = len(self._followed_points), size, classes, COLUMNS
+            self._followed_points = np.zeros(errors)
         new = [label for label in labels if label not in self._labels]
         if new:
             self._labels = (*self._labels, *new)
@@ -184,4 +191,6 @@ class RankCurves(CurveEstimates):
                 shown = [columns[label] for label in shown_labels(known)]
                 self._shown[curve] = -1
                 self._shown[curve, : len(shown)] = shown
+        if self._trends is not None:
+            self._trends.learn(size, self._labels)
         self._is_settled = all(len(known) == len(columns) for known in self._known)

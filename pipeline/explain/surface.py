@@ -10,7 +10,6 @@ import numpy as np
 from fluxplain.evaluate import Label, Table, Value
 from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid, check_size
-from fluxplain.explain.curve_estimates import Contribution, contributions
 from fluxplain.explain.dependence import DEFAULT_REACH
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import ExponentialMeans
@@ -60,8 +59,8 @@ class Surface:
             else RankCurves(1, alpha, debias=debias, reach=reach, point_errors=not is_pair)
         )
 
-    def update_table(self, axes: Sequence[Grid], answers: Table) -> Contribution:
-        """Take the effect on one observation and return its importance and trend.
+    def update_table(self, axes: Sequence[Grid], answers: Table) -> float:
+        """Take the effect on one observation and return its importance.
 
         The answers are the outputs at each point of the first feature with each of the second, in
         turn. Raises ``ValueError`` or ``TypeError`` if they or the points do not fit; then nothing
@@ -77,7 +76,7 @@ class Surface:
         check_size(size, len(answers.numbers))  # before they are multiplied
         if isinstance(self.curves, RankCurves):
             ranks = np.arange(size, dtype=np.float64)[None]
-            [found] = contributions(self.curves.move(np.zeros(1, np.intp), ranks, answers))
+            found: float = self.curves.move(np.zeros(1, np.intp), ranks, answers).item()
         else:
             known = self._keys, self._width
             keys, width = known if self._is_same(axes) else self._keyed(axes, size)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from fluxplain.config import Config
+from fluxplain.drift.agreement import agreement
 from fluxplain.drift.behind import with_what_is_behind
 from fluxplain.drift.curve_history import CurveHistory
 from fluxplain.drift.evidence import EARLIER
@@ -285,5 +286,8 @@ def _numbers(e: Explanation, signal: Signal | None, read: int) -> tuple[list[int
     if signal == "value":
         return ([e.seq], [e.value]) if e.seqs else ([], [])
     # a restarted explainer may group known observations with new ones
-    first, series = bisect_right(e.seqs, read), e.trends if signal == "trend" else e.increments
-    return ([], []) if series is None else (e.seqs[first:], series[first:])
+    first = bisect_right(e.seqs, read)
+    if signal == "trend":
+        trends = (e.trends or [])[first:]
+        return (e.seqs[first:] if trends else []), [*map(agreement, trends)]
+    return e.seqs[first:], e.increments[first:]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from fluxplain.explain.losses import Loss
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.point_means import most_points
 from fluxplain.explain.smoothing import ExponentialMeans
+from fluxplain.explain.trends import Trends
 from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.evaluation import Evaluation
 from fluxplain.schemas.methods import METHODS, Method
@@ -95,6 +97,7 @@ class FeatureState:
         self._categorical = categorical
         self._kept = ice if len(categorical) == 1 else 0
         self._players = players
+        self._trends = Trends({name: categorical})  # of all models
         self._model_version: str | None = None
         self._forget_model()
         self.restart(methods)
@@ -122,8 +125,8 @@ class FeatureState:
                 kinds = {self._name: self._categorical}
                 reach = cast(int, self._reaches[method])  # curves are not biased
                 self.effects = [
-                    Effects(kinds, alpha, reach=reach, anchored=self._anchored)
-                    for alpha in self._alphas
+                    Effects(kinds, alpha, reach=reach, anchored=self._anchored, trends=trends)
+                    for alpha, trends in zip_longest(self._alphas, [self._trends])
                 ]
                 self.ice = IceCurves(self._kept) if self._kept else None
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from fluxplain.evaluate import Label
 from fluxplain.evaluate.table import Table, table_of
 from fluxplain.explain import kernels
-from fluxplain.explain.curve_estimates import contributions
 from fluxplain.explain.randoms import permuted
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.explain.storage import NumberStorage
+from fluxplain.explain.trends import CurveTrends
 from tests.kit.support import NUMBERS, PROPERTY
 
 ALPHAS = st.floats(1e-3, 1.0)
@@ -142,21 +142,22 @@ def test_curves_that_move_together_are_each_curve(
     moves: list[tuple[list[dict[Label, float]], tuple[int, ...]]], alpha: float
 ) -> None:
     """Classes may come later, and to one curve only."""
-    together = RankCurves(2, alpha)
-    alone, points = [RankCurves(1, alpha) for _ in range(2)], np.array([[0.0, 1.0, 2.0]])
+    together = RankCurves(2, alpha, trends=CurveTrends(2))
+    alone = [RankCurves(1, alpha, trends=CurveTrends(1)) for _ in range(2)]
+    points = np.array([[0.0, 1.0, 2.0]])
     for outputs, which in moves:
         tables = [table_of(outputs[:3]), table_of(outputs[3:])]
         if tables[0].labels == tables[1].labels and len(which) == 2:
             both = np.concatenate([table.numbers for table in tables])
             grids = points.repeat(2, axis=0)
             table = Table(tables[0].labels, both)
-            moved = contributions(together.move(np.array(which, np.intp), grids, table))
+            moved = together.move(np.array(which, np.intp), grids, table).T.tolist()
         else:
             moved = [
-                contributions(together.move(np.array([i], np.intp), points, tables[i]))[0]
+                together.move(np.array([i], np.intp), points, tables[i])[:, 0].tolist()
                 for i in which
             ]
-        assert moved == [contributions(alone[i].move(FIRST, points, tables[i]))[0] for i in which]
+        assert moved == [alone[i].move(FIRST, points, tables[i])[:, 0].tolist() for i in which]
     for i, curves in enumerate(alone):
         assert together.grid(i) == curves.grid(0)
         (labels, effects), (own_labels, own) = together.effects(i), curves.effects(0)

@@ -1,5 +1,7 @@
-"""Trends: the signed numbers of ICE curves."""
+"""Trends: numbers of ICE curves that change their sign when an effect reverses."""
 
+import math
+import pickle
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,43 +12,67 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.evaluate import Label, Table
-from fluxplain.explain import IncrementalPDP, curve_kernels
-from fluxplain.explain.categories import KeyedCurve
-from fluxplain.explain.curve_estimates import contributions
+from fluxplain.explain import IncrementalPDP
 from fluxplain.explain.effects import Curve, Effects
-from fluxplain.explain.ranks import RankCurves
+from fluxplain.explain.trends import Trends
 from tests.kit.support import NUMBERS, PROPERTY, Row, Scripted
 
-CURVES = st.lists(NUMBERS, min_size=1, max_size=12)
 CLASSES: tuple[Label, ...] = ("a", "b", "c")
+NUMBER: tuple[Label | None, ...] = (None,)
+
+Shape = Callable[[float], float]
+
+SHAPES: dict[str, Shape] = {
+    "line": lambda v: v,
+    "valley": lambda v: v * v,
+    "wave": lambda v: math.sin(2.0 * v),
+    "plateau": lambda v: float(abs(v) < 1.0),
+}
 
 
-def trend(curve: Sequence[float]) -> float:
-    found: float = curve_kernels.trend(np.array(curve), curve_kernels.trend_factors(len(curve)))
-    return found
+def trends_of(effects: Effects, curves: Sequence[Curve]) -> list[float]:
+    return [trend for _, trend in effects.take_run("a", curves)]
 
 
-def defined(curve: Sequence[float]) -> float:
-    """Return the trend after its definition."""
-    m = len(curve)
-    if m == 1:
-        return 0.0
-    u = 2.0 * np.arange(m) / (m - 1) - 1.0
-    w = u + (u**2 - np.mean(u**2)) / 2.0
-    return float(w / np.linalg.norm(w) @ curve / np.sqrt(m - 1))
+def effects_of(*, categorical: bool) -> Effects:
+    kinds = {"a": (categorical,)}
+    return Effects(kinds, 0.1, trends=Trends(kinds))
+
+
+def first_trend(outputs: Sequence[float], *, categorical: bool = False) -> float:
+    """Return the trend of the first ICE curve, which has no earlier ones."""
+    axes: Any = [*map(str, range(len(outputs)))] if categorical else np.arange(float(len(outputs)))
+    curve = Curve(0, axes, Table(NUMBER, np.array(outputs)[:, None]))
+    return trends_of(effects_of(categorical=categorical), [curve])[0]
+
+
+def moving(shape: Shape, seqs: Sequence[int], *, level: float = 0.0) -> list[Curve]:
+    """Return ICE curves of a shape over a range that moves and changes its width."""
+    curves = []
+    for seq in seqs:
+        rng = random.Random(seq)
+        centre, width = rng.gauss(0.0, 0.2), rng.uniform(2.6, 3.4)
+        points = centre + width * np.linspace(-0.5, 0.5, 10)
+        outputs = np.array([[shape(v) + level * rng.gauss(0.0, 1.0)] for v in points])
+        curves.append(Curve(seq, points, Table(NUMBER, outputs + rng.gauss(0.0, 5.0))))
+    return curves
+
+
+def reversing(shape: Shape, at: int, n: int) -> list[float]:
+    """Return the trends of ICE curves whose shape is turned from curve ``at`` on."""
+    curves = moving(shape, range(at)) + moving(lambda v: -shape(v), range(at, n))
+    return trends_of(effects_of(categorical=False), curves)
 
 
 @PROPERTY
-@given(CURVES)
-def test_a_trend_is_as_defined_turns_with_the_curve_and_is_within_its_deviation(
-    curve: list[float],
+@given(st.lists(NUMBERS, min_size=1, max_size=12), st.booleans())
+def test_a_trend_is_a_correlation_and_turns_with_the_curve(
+    curve: list[float], categorical: bool
 ) -> None:
-    scale = 1e-12 * max(map(abs, curve))
-    found = trend(curve)
-    assert found == pytest.approx(defined(curve), rel=1e-9, abs=scale)
-    assert trend([-v for v in curve]) == -found
-    assert abs(found) <= curve_kernels.deviation(np.array(curve)) * (1.0 + 1e-12) + scale
-    assert trend([curve[0]] * len(curve)) == 0.0
+    found = first_trend(curve, categorical=categorical)
+    assert -1.0 <= found <= 1.0
+    assert first_trend([-v for v in curve], categorical=categorical) == -found
+    assert first_trend([curve[0]] * len(curve), categorical=categorical) == 0.0
 
 
 @PROPERTY
@@ -55,42 +81,114 @@ def test_a_curve_that_rises_has_a_positive_trend_and_one_that_falls_a_negative(
     levels: set[int],
 ) -> None:
     curve = sorted(map(float, levels))
-    assert trend(curve) > 0.0 > trend(curve[::-1])
+    assert first_trend(curve) > 0.0 > first_trend(curve[::-1])
     step = [0.0] * (len(curve) - 1)
-    assert trend([*step, 1.0]) > 0.0 > trend([1.0, *step])
+    assert first_trend([*step, 1.0]) > 0.0 > first_trend([1.0, *step])
 
 
-@pytest.mark.parametrize("m", [3, 4, 5, 10, 100])
-def test_a_curve_shaped_like_a_u_has_a_trend(m: int) -> None:
-    bowl = np.linspace(-1.0, 1.0, m) ** 2
-    share = 0.1 * curve_kernels.deviation(bowl)
-    assert trend([*bowl]) > share
-    assert trend([*-bowl]) < -share
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("at", [100, 1_300, 1_537])
+def test_whatever_its_shape_an_effect_that_reverses_changes_the_sign_of_its_trends(
+    name: str, at: int
+) -> None:
+    """Wherever it reverses between two references, and for good."""
+    found = np.array(reversing(SHAPES[name], at, at + 1_200))
+    sign = np.sign(found[20:at].mean())
+    assert np.mean(sign * found[20:at]) > 0.8
+    assert np.mean(sign * found[at:]) < -0.8
+    assert np.mean(sign * found[at:] < 0.0) > 0.98
 
 
-def of_classes(categorical: bool, table: Table) -> float:
-    """Return the trend of an ICE curve over three numbers, or three categories."""
-    if categorical:
-        return KeyedCurve[str](0.1, by_range=True).update_table(["u", "v", "w"], table)[1]
-    moved = RankCurves(1, 0.1).move(np.zeros(1, np.intp), np.array([[0.0, 1.0, 2.0]]), table)
-    return contributions(moved)[0][1]
+@pytest.mark.parametrize("at", [700, 1_500])
+def test_an_effect_that_rises_has_positive_trends_again_when_it_has_reversed_twice(at: int) -> None:
+    rises, falls = moving(lambda v: v, range(at)), moving(lambda v: -v, range(at, 2 * at))
+    again = moving(lambda v: v, range(2 * at, 3 * at))
+    found = trends_of(effects_of(categorical=False), rises + falls + again)
+    signs = [np.mean(np.sign(found[at * k : at * (k + 1)])) for k in range(3)]
+    assert signs == [1.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("categorical", [False, True])
+def test_the_reference_stays_when_another_model_takes_over(categorical: bool) -> None:
+    """Its classes may come in another order."""
+    kinds = {"a": (categorical,)}
+    trends, signs = Trends(kinds), []
+    for sign, labels in ((1.0, (False, True)), (-1.0, (True, False)), (1.0, (False, True))):
+        p = 0.5 + sign * np.array([0.3, -0.2, 0.3])
+        outputs = np.column_stack([1.0 - p, p] if labels[1] else [p, 1.0 - p])
+        axes: Any = ["u", "v", "w"] if categorical else np.arange(3.0)
+        curves = [Curve(seq, axes, Table(labels, outputs)) for seq in range(300)]
+        found = trends_of(Effects(kinds, 0.1, trends=trends), curves)
+        signs.append(np.mean(np.sign(found[10:])))
+    assert signs in ([1.0, -1.0, 1.0], [-1.0, 1.0, -1.0])
+
+
+def test_another_shape_is_followed_and_has_the_same_sign() -> None:
+    curves = moving(lambda v: v, range(1_500)) + moving(lambda v: v * v, range(1_500, 5_000))
+    found = np.array(trends_of(effects_of(categorical=False), curves))
+    assert np.mean(found[1_600:2_000]) == pytest.approx(0.0, abs=0.4)
+    assert np.mean(found[3_500:]) > 0.8
+
+
+def test_curves_without_a_common_shape_have_no_trend() -> None:
+    found = np.array(reversing(lambda v: 0.0, 10, 4_000))
+    assert np.all(found == 0.0)
+    noise = trends_of(effects_of(categorical=False), moving(lambda v: 0.0, range(4_000), level=1.0))
+    assert np.mean(noise) == pytest.approx(0.0, abs=0.05)
 
 
 @PROPERTY
 @given(st.booleans(), st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=3, max_size=3))
-def test_the_trend_of_several_classes_contrasts_the_later_with_the_earlier(
+def test_the_trend_of_several_classes_does_not_depend_on_their_order(
     categorical: bool, rows: list[tuple[float, float, float]]
 ) -> None:
-    """Two classes have one curve, and so its trend; the order in which they come is irrelevant."""
+    """Two classes have one curve, and so its trend."""
     numbers = np.array(rows)
-    several = of_classes(categorical, Table(CLASSES, numbers))
-    first, _, last = (defined(numbers[:, c].tolist()) for c in range(3))
-    scale = 1e-9 * np.abs(numbers).max()
-    assert several == pytest.approx((last - first) / np.sqrt(2.0), rel=1e-9, abs=scale)
-    assert of_classes(categorical, Table(CLASSES[::-1], numbers[:, ::-1].copy())) == several
-    two = of_classes(categorical, Table(CLASSES[:2], numbers[:, :2].copy()))
-    assert two == trend(numbers[:, 1].tolist())
-    assert of_classes(categorical, Table((), numbers[:, :0].copy())) == 0.0
+    axes: Any = ["u", "v", "w"] if categorical else np.arange(3.0)
+
+    def of_classes(labels: tuple[Label, ...], outputs: Any) -> float:
+        curve = Curve(0, axes, Table(labels, outputs))
+        return trends_of(effects_of(categorical=categorical), [curve])[0]
+
+    several = of_classes(CLASSES, numbers)
+    assert of_classes(CLASSES[::-1], numbers[:, ::-1].copy()) == several
+    two = of_classes(CLASSES[:2], numbers[:, :2].copy())
+    assert two == first_trend(numbers[:, 1].tolist(), categorical=categorical)
+    assert of_classes((), numbers[:, :0].copy()) == 0.0
+
+
+@pytest.mark.parametrize("categorical", [False, True])
+def test_probability_that_goes_to_later_classes_is_a_positive_trend(categorical: bool) -> None:
+    outputs = np.array([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3], [0.1, 0.2, 0.7]])
+    axes: Any = ["u", "v", "w"] if categorical else np.arange(3.0)
+    found = [
+        trends_of(effects_of(categorical=categorical), [Curve(0, axes, Table(CLASSES, each))])[0]
+        for each in (outputs, outputs[::-1].copy())
+    ]
+    assert found[0] > 0.5
+    assert found[1] < -0.5
+
+
+def test_categories_that_come_and_go_keep_their_references() -> None:
+    """A category without a reference counts for nothing."""
+    levels, rng = {"u": 1.0, "v": -1.0, "w": 0.0, "rare": 9.0}, random.Random(1)
+    curves = []
+    for seq in range(4_000):
+        keys: list[Any] = ["u", "v", "w", *(["rare"] if rng.random() < 0.05 else [])]
+        sign = -1.0 if seq >= 3_000 else 1.0
+        outputs = np.array([[sign * levels[key]] for key in keys])
+        curves.append(Curve(seq, keys, Table(NUMBER, outputs)))
+    found = np.sign(trends_of(effects_of(categorical=True), curves))
+    assert abs(found[100:3_000].mean()) == 1.0
+    assert found[3_000:].mean() == -found[100:3_000].mean()
+
+
+def test_of_many_categories_only_those_of_recent_curves_are_kept() -> None:
+    effects = effects_of(categorical=True)
+    for seq in range(6_000):
+        axes: list[Any] = [f"{seq}", "u", "v"]
+        trends_of(effects, [Curve(seq, axes, Table(NUMBER, np.array([[0.0], [1.0], [2.0]])))])
+    assert len(pickle.dumps(effects)) < 500_000
 
 
 def explained(
@@ -119,10 +217,10 @@ def test_the_order_of_categories_is_that_of_the_grid_whichever_came_first() -> N
     found = []
     for order in ("xyz", "zyx", "yxz"):
         rows: list[Row] = [{"c": c} for c in order * 3]
-        pdp = explained(lambda x: {"x": 1.0, "y": 5.0, "z": 2.0}[x["c"]], rows, ["c"])
+        pdp = explained(lambda x: {"x": 1.0, "y": 2.0, "z": 5.0}[x["c"]], rows, ["c"])
         assert pdp.curves["c"][0] == ["x", "y", "z"]
         found.append(pdp.trends["c"])
-    assert found == [trend([1.0, 5.0, 2.0])] * 3
+    assert found == [pytest.approx(1.0)] * 3
 
 
 def test_one_category_has_no_trend_and_before_the_first_curve_there_is_none() -> None:
@@ -130,14 +228,18 @@ def test_one_category_has_no_trend_and_before_the_first_curve_there_is_none() ->
     assert explained(lambda x: 7.0, [{"c": "x"}] * 3, ["c"]).trends == {}
 
 
-@PROPERTY
-@given(st.booleans(), st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=9))
-def test_trends_are_independent_of_how_observations_are_grouped(
-    categorical: bool, rows: list[tuple[float, float, float]]
+@pytest.mark.parametrize("categorical", [False, True])
+@pytest.mark.parametrize("size", [1, 7, 300])
+def test_trends_are_independent_of_how_observations_are_grouped_and_of_restarts(
+    categorical: bool, size: int
 ) -> None:
-    axes: Any = ["u", "v", "w"] if categorical else np.arange(3.0)
-    curves = [Curve(i, axes, Table((None,), np.array(row)[:, None])) for i, row in enumerate(rows)]
-    together, alone = (Effects({"a": (categorical,)}, 0.1) for _ in range(2))
-    found = [each for curve in curves for each in alone.take_run("a", [curve])]
-    assert together.take_run("a", curves) == found
-    assert [each for _, each in found] == [trend(row) for row in rows]
+    curves = moving(SHAPES["valley"], range(1_200), level=0.5)
+    if categorical:
+        curves = [Curve(seq, [*"uvwxyzabcd"], outputs) for seq, _, outputs in curves]
+    whole, found = trends_of(effects_of(categorical=categorical), curves), []
+    effects = effects_of(categorical=categorical)
+    for begin in range(0, len(curves), size):
+        found += trends_of(effects, curves[begin : begin + size])
+        if begin % 50 == 0:
+            effects = pickle.loads(pickle.dumps(effects))
+    assert found == whole

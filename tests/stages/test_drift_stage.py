@@ -1,5 +1,6 @@
 """The third stage: changes, gaps, beginnings, and repeats."""
 
+import math
 import random
 from dataclasses import replace
 from typing import Any
@@ -138,6 +139,12 @@ def test_a_change_has_a_second_record_however_often_explanations_are_emitted() -
     assert grouped == [replace(c, **rest) for c in (noticed, confirmed)]
 
 
+def reversed_trends() -> list[float]:
+    """Return correlations near 1 that are near -1 after 400 observations, with noise."""
+    rng = random.Random(1)
+    return [(0.9 if t < 400 else -0.9) + rng.gauss(0.0, 0.05) for t in range(1_000)]
+
+
 def with_trends(values: list[float]) -> list[Explanation]:
     """Return explanations by iPDP whose importance stays the same, with these trends."""
     rng = random.Random(2)
@@ -148,8 +155,7 @@ def with_trends(values: list[float]) -> list[Explanation]:
 
 
 def test_an_effect_that_reverses_is_a_change() -> None:
-    trends = [1.0 - 2.0 * value for value in increments(900)]
-    noticed, confirmed = changes(with_trends(trends), **GLR)
+    noticed, confirmed = changes(with_trends(reversed_trends()), **GLR)
     assert (noticed.signal, noticed.method, noticed.feature) == ("trend", "ipdp", "a")
     assert noticed.before == pytest.approx(1.0, abs=0.1)
     assert confirmed.after == pytest.approx(-1.0, abs=0.1)
@@ -158,13 +164,20 @@ def test_an_effect_that_reverses_is_a_change() -> None:
 
 
 def test_a_trend_that_keeps_its_sign_is_none() -> None:
-    assert changes(with_trends([2.0 - value for value in increments(900)]), **GLR) == []
+    weaker = [abs(trend) - 0.2 * (trend < 0.0) for trend in reversed_trends()]
+    assert changes(with_trends(weaker), **GLR) == []
+
+
+def test_a_curve_that_is_hardly_like_the_one_before_has_not_reversed() -> None:
+    another = [max(trend, -0.4) for trend in reversed_trends()]
+    assert changes(with_trends(another), **GLR) == []
 
 
 def test_changes_of_trend_and_importance_at_one_seq_have_ids_of_their_own() -> None:
-    trends = [1.0 - 2.0 * value for value in increments(900)]
+    trends = reversed_trends()
     records = [
-        replace(e, increments=[2.0 - trends[t] for t in e.seqs]) for e in with_trends(trends)
+        replace(e, increments=[2.0 - math.copysign(1.0, trends[t]) for t in e.seqs])
+        for e in with_trends(trends)
     ]
     found = changes(records, **GLR)
     noticed = [c for c in found if c.status == "noticed"]

@@ -24,7 +24,7 @@ OF_METHOD = (
 )
 
 OF_OUTPUT = (
-    *("prediction", "y", "effect", "effect_std_error", "trends", "signed"),
+    *("prediction", "y", "effect", "effect_std_error", "signed"),
     *("new", "old", "new_then", "old_then"),
     *(f"{part}{of}" for part in ("data", "model", "interaction") for of in ("", "_std_error")),
 )

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from fluxplain.config import DriftSettings
+from fluxplain.drift.agreement import agreement
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.follow_up import Shift
@@ -59,7 +60,8 @@ class Variant(NamedTuple):
         trend = replace(settings, signal="trend")
         main = {feature: SignalWatch(settings, "") for feature in features}
         watches = [(f, watch, features[f].tolist()) for f, watch in main.items()]
-        watches += [(f, SignalWatch(trend, ""), each.tolist()) for f, each in trends.items()]
+        signs = {feature: [*map(agreement, each.tolist())] for feature, each in trends.items()}
+        watches += [(f, SignalWatch(trend, ""), each) for f, each in signs.items()]
         gates = {feature: EffectGate(self.min_effect) for feature in features}
         found: dict[str, list[int]] = {feature: [] for feature in features}
         for t in range(len(watches[0][2])):
@@ -70,7 +72,13 @@ class Variant(NamedTuple):
                         continue
                     others = sum(abs(main[each].mean) for each in main if each != feature)
                     change = noticed(
-                        shift, signal=watch.signal, stream="", seq=t, ts=None, method="loss"
+                        shift,
+                        signal=watch.signal,
+                        stream="",
+                        seq=t,
+                        ts=None,
+                        method="loss",
+                        value=main[feature].mean,
                     )
                     if gates[feature].passed(change, others) is not None:
                         found[feature].append(t)
