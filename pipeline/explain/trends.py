@@ -1,10 +1,9 @@
 """The trends of ICE curves: signed numbers that change their sign when an effect reverses.
 
-A trend is the product of an ICE curve with a reference curve, in units of the output. The reference
-is the mean of earlier ICE curves, so the trend keeps its sign as long as the effect keeps its
-shape, whatever the shape is. The first reference rises along the grid. It is replaced after 1, 2,
-4, ... 1,024 ICE curves and then after every 1,024, always by the mean of those since the last
-time, turned by :func:`~fluxplain.explain.trend_kernels.turn`. The numbers that are tested have no
+A trend is the correlation of an ICE curve with a reference curve. The reference is the mean of
+earlier ICE curves, so the trend keeps its sign as long as the effect keeps its shape, whatever the
+shape is. The first reference rises along the grid. It is replaced after 1, 2, 4, ... 1,024 ICE
+curves and then after every 1,024, always by the mean of those since the last time, turned by :func:`~fluxplain.explain.trend_kernels.turn`. The numbers that are tested have no
 part in their own reference.
 """
 
