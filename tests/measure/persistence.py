@@ -16,6 +16,7 @@ import orjson
 import typer
 
 from fluxplain.config import Config
+from fluxplain.drift.agreement import agreement
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas.change import Change
 from fluxplain.schemas.explanation import Explanation
@@ -139,7 +140,7 @@ def _values(records: Sequence[Record]) -> Iterator[bytes]:
 
 
 def _note(record: Explanation, numbers: dict[Key, dict[int, float]]) -> None:
-    of = {"increment": record.increments, "trend": record.trends or ()}
+    of = {"increment": record.increments, "trend": [*map(agreement, record.trends or ())]}
     for signal, several in of.items():
         key = record.method, record.feature, signal
         numbers[key].update(zip(record.seqs, several, strict=bool(several)))
