@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.direct_calls import check_direct_calls
 from tests.kit.kernels import forget_stale_kernels
 from tests.kit.preloaded import Preloaded, bare_path
+
+check_direct_calls()
 
 collect_ignore = ["kit/bare"]  # packages that are empty on purpose
 

@@ -63,7 +63,7 @@ class EffectGate:
 
 
 def _has_clear_sign(change: Change) -> bool:
-    """Return whether a change of a trend has led to another level of the same, or a new shape."""
+    """Return whether most curves agree with the reference, or are opposite to it, afterwards."""
     least = LEAST_REVERSED * abs(change.before or 0.0)
     return change.signal == "trend" and abs(change.after or 0.0) > least
 

@@ -24,7 +24,7 @@ class CurveEstimates:
     def __init__(self, count: int, alpha: float, *, debias: bool, reach: int) -> None:
         self.alpha = float(check_share("alpha", alpha))
         self.reach = reach
-        self.debias = debias
+        self.debias = bool(debias)
         self.n = np.zeros(count, dtype=np.intp)
         self._kept = np.zeros((count, 6))
         self._followed = np.zeros((count, COLUMNS))

@@ -74,7 +74,7 @@ def ice_importances(
 
 
 Contribution = tuple[float, float]
-"""The importance and the trend of one ICE curve, in units of the output; without trends 0."""
+"""The importance of one ICE curve, in units of the output, and its trend; without trends 0."""
 
 
 class Effects(Estimates):

@@ -235,9 +235,9 @@ def ask_model(
     table = evaluator(inputs)
     # models may return any layout and type; compiled functions take this one
     numbers = np.ascontiguousarray(table.numbers, np.float64)
-    if len(numbers) != len(inputs.rows):
-        given = f"{len(numbers)} outputs on {len(inputs.rows)} inputs"
-        raise ValueError(f"the evaluator gave {given}")
+    if numbers.shape != (len(inputs.rows), len(table.labels)):
+        given = f"outputs of the shape {numbers.shape} on {len(inputs.rows)} inputs"
+        raise ValueError(f"the evaluator gave {given}, for {len(table.labels)} labels")
     table = Table(table.labels, numbers)
     return table.part(0, 1), parts_of(table, questions)
 

@@ -99,7 +99,7 @@ class PointStorage:
             self._ranges = {f: RollingExtremes(settings.window or size) for f in numeric}
             self._lattices = {f: Lattices(1, settings.size) for f in numeric}
             return
-        self._numeric, self._sizes = tuple(numeric), np.full(len(numeric), settings.size)
+        self._numeric, self._sizes = tuple(numeric), np.full(len(numeric), settings.size, np.intp)
         self._of_numbers = Lattices(len(numeric), settings.size)
         rngs = [self._rngs[feature] for feature in numeric]
         self._numbers = NumberStorage(size, rngs, entrance_probability=probability, by_age=by_age)

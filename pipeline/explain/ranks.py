@@ -58,9 +58,9 @@ class RankCurves(CurveEstimates):
         self._effects = np.zeros((count, 0, 0))
         self._followed_points = np.zeros((count if point_errors else 0, 0, 0, COLUMNS))
         self._trends = trends
-        self._labels: Labels = () if trends is None else trends.labels
+        self._labels: Labels = ()
         self._known: list[Labels] = [()] * count
-        self._shown: Places = np.full((count, len(self._labels)), -1)
+        self._shown: Places = np.full((count, 0), -1)
         self._is_settled = False  # whether every curve knows every label
 
     def move(self, which: Places, points: Floats, answers: Table) -> Floats:
@@ -101,7 +101,7 @@ class RankCurves(CurveEstimates):
         if self._means is not None:
             self._means.move(which, points, numbers)
         if self._trends is not None:
-            found[1] = self._trends.take(which, points, numbers, self._shown)
+            found[1] = self._trends.take(which, points, numbers, self._labels, self._shown)
         return found
 
     def std_error(self, curve: int) -> float:
@@ -191,6 +191,4 @@ class RankCurves(CurveEstimates):
                 shown = [columns[label] for label in shown_labels(known)]
                 self._shown[curve] = -1
                 self._shown[curve, : len(shown)] = shown
-        if self._trends is not None:
-            self._trends.learn(size, self._labels)
         self._is_settled = all(len(known) == len(columns) for known in self._known)

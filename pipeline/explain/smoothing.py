@@ -58,9 +58,9 @@ class ExponentialMeans:
         reach: int | None = DEFAULT_REACH,
     ) -> None:
         self.alphas = check_alphas(alphas)
-        self.reach = DEFAULT_REACH if reach is None else reach
+        self.reach = DEFAULT_REACH if reach is None else int(reach)
         self._is_biased = reach is None
-        self.debias = debias
+        self.debias = bool(debias)
         self.n = 0
         self._rates = np.array(self.alphas, np.float64)
         shape = len(self.alphas), count
@@ -73,7 +73,7 @@ class ExponentialMeans:
     def update(self, increments: Floats) -> None:
         """Take the next values of each sequence, shape (times, count)."""
         _SMOOTH.call(
-            increments,
+            np.ascontiguousarray(increments, np.float64),
             self._rates,
             self.debias,
             self.reach,
@@ -193,4 +193,4 @@ def check_alphas(alpha: Alpha) -> tuple[float, ...]:
     alphas = alpha if isinstance(alpha, Sequence) else [alpha]
     if not alphas or len(set(alphas)) < len(alphas):
         raise ValueError(f"alpha is {alphas!r}, but must be one number, or several different ones")
-    return tuple([check_share("alpha", each) for each in alphas])
+    return tuple([float(check_share("alpha", each)) for each in alphas])

@@ -15,7 +15,7 @@ LONGEST = 1_024
 
 TAKEN, BEGUN, KNOWN = range(3)
 """Columns of a curve's counts: the ICE curves taken; those before the ones that are collected for
-the next reference; and whether there is a reference."""
+the next reference; and the factor of the last reference, 1 or -1, or 0 before the first."""
 
 OPPOSITE = -0.5
 """Correlation below which a mean curve is opposite to the former reference."""
@@ -117,21 +117,28 @@ def trend(ice: Floats, reference: Floats, shown: Places) -> float:
 
 
 @compiled
-def turn(first: Floats, second: Floats, both: Floats, former: Floats, shown: Places) -> float:
+def turn(  # noqa: PLR0917
+    first: Floats, second: Floats, both: Floats, former: Floats, shown: Places, last: float
+) -> float:
     """Return the factor that makes a mean ICE curve the next reference, or 0 if it cannot be.
 
     All curves have the shape (points, classes): the means of the ``first`` and the ``second`` half
     of some observations, those of ``both``, and the ``former`` reference. A mean cannot be the next
     one if it is constant, or if both halves have opposite shapes: the effect has reversed between
     them, and little of it may be left in the mean. The factor is -1 if the mean is clearly opposite
-    to the former reference: so the trends of an effect that has reversed keep their sign.
+    to the former reference: so the trends of an effect that has reversed keep their sign. If it is
+    neither like nor opposite to it, the factor is the ``last`` one, 0 before the first: another
+    shape is no reversal.
     """
     mean = normalized(both, shown)
     if not product(mean, mean) > 0.0:
         return 0.0
     if product(normalized(first, shown), normalized(second, shown)) < 0.0:
         return 0.0
-    return -1.0 if correlation(mean, normalized(former, shown)) < OPPOSITE else 1.0
+    found = correlation(mean, normalized(former, shown))
+    if abs(found) <= -OPPOSITE and last != 0.0:
+        return last
+    return -1.0 if found < OPPOSITE else 1.0
 
 
 @compiled
@@ -236,10 +243,11 @@ def take_curves(  # noqa: PLR0917  compiled functions take arrays
                 both,
                 former,
                 of_shown,
+                float(count[KNOWN]),
             )
             if factor != 0.0:
                 knots[curve, 0], references[curve] = knots[curve, 1], factor * both
-                count[KNOWN] = 1
+                count[KNOWN] = int(factor)
 
 
 @compiled
@@ -322,9 +330,9 @@ def renew_keyed(  # noqa: PLR0917  compiled functions take arrays
         means[2, k] = (sums[0, p] + sums[1, p]) / n[p]
         if visits[0, p] > 0.0 and visits[1, p] > 0.0:
             means[0, k], means[1, k] = sums[0, p] / visits[0, p], sums[1, p] / visits[1, p]
-    factor = turn(means[0], means[1], means[2], former, shown)
+    factor = turn(means[0], means[1], means[2], former, shown, float(counts[KNOWN]))
     if factor != 0.0:
-        counts[KNOWN] = 1
+        counts[KNOWN] = int(factor)
         for p in range(n.shape[0]):
             known[p] = min(n[p], 1.0)
             references[p] = factor * (sums[0, p] + sums[1, p]) / max(n[p], 1.0)

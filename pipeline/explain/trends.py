@@ -3,8 +3,9 @@
 A trend is the correlation of an ICE curve with a reference curve. The reference is the mean of
 earlier ICE curves, so the trend keeps its sign as long as the effect keeps its shape, whatever the
 shape is. The first reference rises along the grid. It is replaced after 1, 2, 4, ... 1,024 ICE
-curves and then after every 1,024, always by the mean of those since the last time, turned by :func:`~fluxplain.explain.trend_kernels.turn`. The numbers that are tested have no
-part in their own reference.
+curves and then after every 1,024, always by the mean of those since the last time, turned by
+:func:`~fluxplain.explain.trend_kernels.turn`. The numbers that are tested have no part in their own
+reference.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -42,17 +43,17 @@ class CurveTrends:
         self._steps = np.zeros((count, 2, knots, classes))
         self._visits = np.zeros((count, 2, knots))
 
-    def learn(self, points: int, labels: Labels) -> None:
-        """Add new classes, after the known ones."""
-        if points != self._size:
-            self._grow(points, labels)
-        more = (0, 0), (0, len(labels) - len(self.labels))
-        self._references = np.pad(self._references, ((0, 0), *more))
-        self._steps = np.pad(self._steps, ((0, 0), (0, 0), *more))
-        self.labels = labels
+    def take(
+        self, which: Places, points: Floats, outputs: Floats, labels: Labels, shown: Places
+    ) -> Floats:
+        """Return the trends of ICE curves; see :func:`.trend_kernels.take_curves`.
 
-    def take(self, which: Places, points: Floats, outputs: Floats, shown: Places) -> Floats:
-        """Return the trends of ICE curves; see :func:`.trend_kernels.take_curves`."""
+        ``labels`` are those of the outputs, in the order of which ``shown`` are places.
+        """
+        if points.shape[1] != self._size or labels != self.labels:
+            self._learn(points.shape[1], labels)
+            places = np.array([*map(self.labels.index, labels), -1])
+            outputs, shown = aligned(Table(labels, outputs), self.labels), places[shown]
         found = np.empty(len(which))
         trend_kernels.take_curves(
             which,
@@ -67,6 +68,17 @@ class CurveTrends:
             found,
         )
         return found
+
+    def _learn(self, points: int, labels: Labels) -> None:
+        """Add new classes, after the known ones; begin anew with outputs of another kind."""
+        if points != self._size or (None in labels) != (None in self.labels):
+            self._grow(points, ())
+        new = tuple(label for label in labels if label not in self.labels)
+        if new:
+            more = (0, 0), (0, len(new))
+            self._references = np.pad(self._references, ((0, 0), *more))
+            self._steps = np.pad(self._steps, ((0, 0), (0, 0), *more))
+            self.labels = (*self.labels, *new)
 
 
 class KeyedTrends:
@@ -106,7 +118,9 @@ class KeyedTrends:
         return found
 
     def _learn(self, given: Labels) -> None:
-        """Add new classes."""
+        """Add new classes; begin anew with outputs of another kind."""
+        if self._labels and (None in given) != (None in self._labels):
+            self.__init__()  # type: ignore[misc]
         labels = tuple(dict.fromkeys((*self._labels, *given)))
         more = (0, 0), (0, len(labels) - len(self._labels))
         self._references = np.pad(self._references, more)

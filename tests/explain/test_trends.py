@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.evaluate import Label, Table
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPDP
 from fluxplain.explain.effects import Curve, Effects
-from fluxplain.explain.trends import Trends
+from fluxplain.explain.trends import CurveTrends, KeyedTrends, Trends
 from tests.kit.support import NUMBERS, PROPERTY, Row, Scripted
 
 CLASSES: tuple[Label, ...] = ("a", "b", "c")
@@ -243,3 +244,35 @@ def test_trends_are_independent_of_how_observations_are_grouped_and_of_restarts(
         if begin % 50 == 0:
             effects = pickle.loads(pickle.dumps(effects))
     assert found == whole
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("later", [lambda x: x * x, lambda x: np.minimum(x, -0.5)])
+def test_an_effect_that_takes_another_shape_has_not_reversed(
+    sign: float, later: Callable[[Floats], Floats]
+) -> None:
+    """Neither if it rose before nor if it fell."""
+    trends, grid = CurveTrends(1), np.linspace(-1.0, 1.0, 11)
+    which, shown = np.zeros(1, np.intp), np.zeros((1, 1), np.intp)
+    found = []
+    for t in range(6_000):
+        outputs = (sign * grid if t < 2_300 else later(sign * grid))[:, None]
+        found += trends.take(which, grid[None], outputs, (None,), shown).tolist()
+    assert found[2_299] == pytest.approx(sign)
+    assert min(sign * np.array(found)) > -0.5
+    assert found[-1] == pytest.approx(sign)
+
+
+def test_a_model_of_another_kind_begins_anew() -> None:
+    trends, points = CurveTrends(1), np.array([[0.0, 1.0, 2.0]])
+    which, shown = np.zeros(1, np.intp), np.zeros((1, 1), np.intp)
+    for _ in range(5):
+        outputs = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+        trends.take(which, points, outputs, (False, True), np.array([[1, -1]]))
+    assert trends.take(which, points, np.array([[3.0], [2.0], [1.0]]), (None,), shown) == [
+        pytest.approx(-1.0, abs=0.1)
+    ]
+    keyed = KeyedTrends()
+    for labels in ((False, True), (None,), ("a", "b")):
+        size = len(labels)
+        assert abs(keyed.take(["u", "v"], Table(labels, np.eye(2)[:, :size]))) > 0.9

@@ -55,3 +55,10 @@ def test_a_late_label_of_a_class_too_many_is_refused_and_its_observation_waits_o
     counts = kit.of_kind(records, Prediction)[-1].labels
     assert counts is not None
     assert (counts.joined, counts.waiting) == (3, 0)
+
+
+def test_labels_of_nothing_take_no_place() -> None:
+    unknown = [{"id": f"nobody {i}", "y": i} for i in range(5)]
+    values = [*unknown, *labelled([10, 11, 10])]
+    records = kit.run(model_stage("integer", 2), kit.messages_of(values))
+    assert len(kit.of_kind(records, Prediction)) == 3

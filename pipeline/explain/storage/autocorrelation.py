@@ -58,6 +58,7 @@ class Autocorrelations:
 
     def update(self, values: Floats) -> None:
         """Take the next values, one for each feature; those that are not finite are left out."""
+        values = np.ascontiguousarray(values, np.float64)
         if _FOLLOW.call(self._kept, self._counts, values, self.span, self._found, self.sums):
             sums = self.sums.tolist()
             self.largest, self.mean = max(sums), sum(sums) / len(sums)

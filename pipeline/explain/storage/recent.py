@@ -67,7 +67,7 @@ class NumberStorage:
         is_oldest = self.entrance_probability == 1.0 and not self.by_age
         slots = self._oldest if is_oldest else self._drawn_slots()
         _OFFER.call(
-            values,
+            np.ascontiguousarray(values, np.float64),
             slots,
             self._seen,
             self._ordered,
@@ -110,8 +110,8 @@ class NumberStorage:
         _RANGES.call(
             self._ordered,
             self.counts,
-            low,
-            high,
+            float(low),
+            float(high),
             known.sums,
             known.span,
             self._window,

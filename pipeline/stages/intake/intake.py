@@ -91,9 +91,13 @@ class Intake:
         is_observation = isinstance(decoded, Sample)
         records += self.labels.advance(decoded.message, is_observation=is_observation)
         if isinstance(decoded, Labelled):
-            return self._labelled(decoded, records)
-        y = self.labels.observe(decoded.id, decoded.y, records)
-        return self._completed(replace(decoded, y=y), records)
+            sample = self._labelled(decoded, records)
+        else:
+            y = self.labels.observe(decoded.id, decoded.y, records)
+            sample = self._completed(replace(decoded, y=y), records)
+        if sample is not None and sample.y is not None and not sample.is_skipped:
+            self._classes.take(sample.y)  # only now: labels of nothing take no place
+        return sample
 
     def _is_new(self, message: Message, records: list[Record]) -> bool:
         if self._origins is None:

@@ -12,7 +12,7 @@ class LabelClasses:
     --------
     >>> classes = LabelClasses(LabelSettings(type="string", max_classes=2))
     >>> for label in ("a", "b", "a"):
-    ...     classes.check(label)
+    ...     classes.take(label)
     >>> classes.check("c")
     Traceback (most recent call last):
         ...
@@ -26,7 +26,7 @@ class LabelClasses:
         self._known: set[Target] = set()
 
     def check(self, label: Target) -> None:
-        """Note a label's class; raise ``BadRecordError`` if it is one too many."""
+        """Raise ``BadRecordError`` if a label's class is one too many."""
         if self._most is None or label in self._known:
             return
         if len(self._known) >= self._most:
@@ -35,4 +35,9 @@ class LabelClasses:
                 f"{describe(label)}; is it an id, or a number to predict (label.type = "
                 '"number")?'
             )
-        self._known.add(label)
+
+    def take(self, label: Target) -> None:
+        """Note the class of a label that is used; raise ``BadRecordError`` as :meth:`check`."""
+        self.check(label)
+        if self._most is not None:
+            self._known.add(label)
