@@ -17,7 +17,11 @@ from fluxplain.evaluate import Table
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import trend_kernels
+from fluxplain.explain.categories import ABSENT_CATEGORIES
 from fluxplain.explain.curve import shown_labels
+
+SPARE = 8
+"""Keys for which there is room, beyond those that are known."""
 
 
 class CurveTrends:
@@ -84,7 +88,8 @@ class CurveTrends:
 class KeyedTrends:
     """The trends of a categorical feature.
 
-    Keys that are in no recent ICE curve are forgotten when the reference is replaced.
+    Keys that are in no recent ICE curve are forgotten, and those that have been absent the longest
+    if there are too many.
     """
 
     def __init__(self) -> None:
@@ -132,6 +137,9 @@ class KeyedTrends:
     def _find(self, keys: Sequence[Hashable]) -> None:
         """Find the rows of keys."""
         new = [key for key in keys if key not in self._rows]
+        for key in keys:
+            if key in self._rows:
+                self._rows[key] = self._rows.pop(key)  # the newest ones come last
         if len(self._rows) + len(new) > len(self._known):
             self._forget_absent(keys)
         for key in new:
@@ -143,9 +151,10 @@ class KeyedTrends:
         """Forget keys that are neither in the reference, nor collected, nor among these."""
         is_used = (self._known + self._visits.sum(axis=0)) > 0.0
         kept = [key for key, row in self._rows.items() if is_used[row] or key in keys]
+        kept = kept[-(len(keys) + ABSENT_CATEGORIES) :]
         rows = np.array([self._rows[key] for key in kept], np.intp)
         self._rows = {key: row for row, key in enumerate(kept)}
-        room = 2 * max(len({*kept, *keys}), 4)
+        room = len({*kept, *keys}) + SPARE
         more = 0, room - len(rows)
         self._references = np.pad(self._references[rows], (more, (0, 0)))
         self._known = np.pad(self._known[rows], more)
