@@ -117,7 +117,7 @@ def trend(ice: Floats, reference: Floats, shown: Places) -> float:
 
 
 @compiled
-def turn(  # noqa: PLR0917
+def turn(  # noqa: PLR0917  compiled functions take arrays
     first: Floats, second: Floats, both: Floats, former: Floats, shown: Places, last: float
 ) -> float:
     """Return the factor that makes a mean ICE curve the next reference, or 0 if it cannot be.

@@ -1,4 +1,4 @@
-"""Bounds the number of classes: a model has numbers for each, and answers ever more slowly."""
+"""Bounds the number of classes: with each a model has more numbers and answers more slowly."""
 
 from fluxplain.config import LabelSettings
 from fluxplain.schemas import BadRecordError
