@@ -141,23 +141,30 @@ COUNTED = (
 """What a change says in offsets, of which hostile records take some too, or derives from them."""
 
 
+OFFSETS = ("seq", "seqs", "previous_seq", "status_seq", "since", "begin", "end")
+"""What is an offset, in a record or in a part of one."""
+
+
 def _by_rank(published: Published, ranks: dict[int, int] | range) -> Published:
     """Return the records as if only good ones had been fed."""
     mapped: Published = {}
     for values in published.values():
         for value in values:
-            fields = orjson.loads(value)
-            for name in ("seq", "previous_seq"):
-                fields[name] = _rank(ranks, fields[name])
-            if "seqs" in fields:
-                fields["seqs"] = [_rank(ranks, seq) for seq in fields["seqs"]]
+            fields = _ranked(ranks, orjson.loads(value))
             if "kind" in fields:
                 fields |= dict.fromkeys(COUNTED)
-                for curve in filter(None, (fields["curve_before"], fields["curve_after"])):
-                    curve["seq"] = _rank(ranks, curve["seq"])
             again = orjson.dumps(fields)
             mapped.setdefault(identity(_topic(fields), again), set()).add(again)
     return mapped
+
+
+def _ranked(ranks: dict[int, int] | range, fields: Any, name: str = "") -> Any:
+    """Return the fields with ranks in the place of offsets, however deep these are."""
+    if isinstance(fields, list):
+        return [_ranked(ranks, each, name) for each in fields]
+    if isinstance(fields, dict):
+        return {key: _ranked(ranks, each, key) for key, each in fields.items()}
+    return _rank(ranks, fields) if name in OFFSETS else fields
 
 
 def _wrong_letters(letters: Published, topic: str, bad: dict[int, bytes]) -> Iterator[str]:
