@@ -12,10 +12,10 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from fluxplain.cli.supervisor import Supervisor, describe_status
+from fluxplain.cli.supervisor import Supervisor, WorkerRefusedError, describe_status
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
-from fluxplain.kafka.exits import EXIT_REFUSED
+from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 from tests.kit.kafka_topics import add_partitions
 from tests.kit.settings import write_config
 from tests.kit.waiting import FailedError
@@ -72,12 +72,14 @@ class Foreigners:
             Supervisor(path, environment={**self._environment, **own}, stderr=log) as workers,
         ):
             name = workers.add(role)
-            while workers.running() and time.monotonic() < deadline and not self._closing.wait(0.2):
-                pass
+            with suppress(WorkerRefusedError):
+                while time.monotonic() < deadline and not self._closing.wait(0.2):
+                    workers.check()  # restarts it: a broker may be away when it starts
             stopped = bool(workers.running())
-            status = workers.remove(name)
-        ended = "had to be killed" if stopped else describe_status(status)
-        if stopped or status != EXIT_REFUSED:
+            statuses = [status for _, status in workers.deaths]
+            statuses.append(workers.remove(name))
+        ended = "had to be killed" if stopped else ", ".join(map(describe_status, statuses))
+        if stopped or statuses[-1] != EXIT_REFUSED or set(statuses[:-1]) - {EXIT_NOT_YET}:
             self.defects.append(f"a foreign {role} worker: {ended}")
         return f"a foreign {role} worker: {ended}"
 
