@@ -41,6 +41,14 @@ m + n independent numbers, given n are the largest in one of (m + n)! / (m! n!) 
 LOCAL = 4
 """The numbers after a change are compared with so many times as many just before it, too."""
 
+EARLY = 700.0
+"""After so many numbers, what their dependence adds to the variance counts twice, since they hardly
+tell it; after half as many five times, and after thousands about once. Without this, many false
+alarms come early (``tests/drift/test_glr.py``)."""
+
+BY_CHANCE = 1.2
+"""The variance of a mean of independent numbers may seem so many times too large."""
+
 LAG = 8.0
 """Number of blocks; see :func:`take`."""
 
@@ -257,6 +265,7 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
     until = np.zeros((count + 1, SMALLEST))
     for i in range(count):
         until[i + 1] = until[i] + rows[i, :SMALLEST]
+    doubt(found[:sizes], until, (EARLY / (BLOCK * sums[0, WEIGHT])) ** 2)
     known = BLOCK * 2.0**sizes
     begin, size, oldest, is_allowed, may_be = count, 0, count, False, False
     for i in range(count - 1, 0, -1):
@@ -301,6 +310,20 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
     if earliest == oldest:  # it may be among the first numbers
         earliest = 0
     return best, is_allowed, best_row, earliest, best_first, best_variance, best_ratio, dependence
+
+
+@compiled
+def doubt(found: Floats, until: Floats, uncertainty: float) -> None:
+    """Add to the variances a multiple of what dependence adds to the variance of the numbers.
+
+    These are the ones before the last ``LAG`` blocks: the variances are of then, too.
+    """
+    n, then = until.shape[0] - 1, until.shape[0] - 1
+    while then > 1 and until[n, SIZE] - until[then, SIZE] < LAG * BLOCK:
+        then -= 1
+    spread = spread_of(until[then])
+    for k in range(found.shape[0]):
+        found[k] += uncertainty * max(found[k] - BY_CHANCE * spread, 0.0)
 
 
 @compiled
