@@ -132,6 +132,18 @@ def test_the_runbook_has_an_entry_for_each_alert_and_no_other() -> None:
     assert [anchor for _, _, anchor in named] == runbook_anchors()
 
 
+def test_of_each_alert_promtool_checks_when_it_fires() -> None:
+    path = README.parents[1] / "tests" / "deploy" / "checkers" / "alerts.yaml"
+    streams = yaml.safe_load(path.read_text(encoding="utf-8"))["tests"]
+    fired = {
+        case["alertname"]
+        for stream in streams
+        for case in stream["alert_rule_test"]
+        if case.get("exp_alerts")
+    }
+    assert fired == {rule["alert"] for rule in RULES}
+
+
 def test_the_dashboard_takes_its_data_from_where_it_is_told() -> None:
     source = {"type": "prometheus", "uid": "${datasource}"}
     assert VARIABLES["datasource"]["query"] == "prometheus"

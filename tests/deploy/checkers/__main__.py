@@ -80,12 +80,14 @@ def systemd() -> str:
 
 
 def prometheus() -> str:
-    """Check Prometheus's settings, with the alerting rules that they name."""
+    """Check Prometheus's settings, with the alerting rules that they name, and when these fire."""
+    promtool = debian_program("promtool", "prometheus")
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "prometheus.yml"
         text = (DEPLOY / "compose" / settings.name).read_text()
         settings.write_text(text.replace("/etc/prometheus/", f"{DEPLOY}/grafana/"))
-        told = run(debian_program("promtool", "prometheus"), "check", "config", settings)
+        told = run(promtool, "check", "config", settings)
+    run(promtool, "test", "rules", Path(__file__).parent / "alerts.yaml")
     return ", ".join(re.findall(r"\d+ rules? found", told))
 
 
