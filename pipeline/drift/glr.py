@@ -237,12 +237,12 @@ class GLR:
         self._count, found = kernels.take(
             block, self._low, self._unit, rows, self._count, self._sums, self._least_before
         )
-        statistic, is_enough, split, earliest, first, variance, ratio, dependence = found
+        statistic, likely, is_enough, split, earliest, first, variance, ratio, dependence = found
         expected = self._expected
         is_expected = expected > 0 and rows[split : self._count, SIZE].sum() <= expected
         least = self._least_expected if is_expected else self._least
-        self._is_likely = statistic > least
-        if not self._is_likely or not is_enough:
+        self._is_likely = likely > least
+        if statistic <= least or not is_enough:
             return
         before, after = _together(rows[first:split]), _together(rows[split : self._count])
         low, unit = self._low, self._unit

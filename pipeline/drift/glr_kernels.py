@@ -41,10 +41,10 @@ m + n independent numbers, given n are the largest in one of (m + n)! / (m! n!) 
 LOCAL = 4
 """The numbers after a change are compared with so many times as many just before it, too."""
 
-EARLY = 700.0
-"""After so many numbers, what their dependence adds to the variance counts twice, since they hardly
-tell it; after half as many five times, and after thousands about once. Without this, many false
-alarms come early (``tests/drift/test_glr.py``)."""
+EARLY = 1000.0
+"""What dependence adds to the variance counts five times at first, since it is hardly known; twice
+if the variance is estimated from half as many numbers, and from thousands about once. Without this,
+many false alarms come early (``tests/drift/test_glr.py``)."""
 
 BY_CHANCE = 1.2
 """The variance of a mean of independent numbers may seem so many times too large."""
@@ -214,7 +214,7 @@ def note_variances(sums: Floats, found: Floats) -> int:
     return SIZES
 
 
-Split = tuple[float, bool, int, int, int, float, float, float]
+Split = tuple[float, float, bool, int, int, int, float, float, float]
 
 
 @compiled
@@ -248,24 +248,24 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
     Returns
     -------
     split
-        Square of the difference divided by its standard error; whether there are enough numbers on
-        both sides; the rows with which begin: the
-        numbers after it, these at the earliest, and those that they are compared with; the long-run
-        variance, and its ratio to the variance; and the largest such ratio, also of all numbers
-        before it.
+        Square of the difference divided by its standard error, and the largest of all splits if the
+        variance were well known; whether there are enough numbers on both sides; the rows with
+        which begin: the numbers after it, these at the earliest, and those that they are compared
+        with; the long-run variance, more where it is hardly known; the ratio of what is known of it
+        to the variance; and the largest such ratio, also of all numbers before it.
     """
-    best, best_row, best_first, best_variance, best_ratio = 0.0, 0, 0, 0.0, 1.0
-    statistics = np.zeros(count)
-    found = np.empty(SIZES)
+    best, best_row, best_first, best_variance, best_ratio, likely = 0.0, 0, 0, 0.0, 1.0, 0.0
+    statistics, found = np.zeros(count), np.empty(SIZES)
     sizes = note_variances(sums, found)
     total = rows[:count, SIZE].sum()
     if sizes == 0 or total < least_before + LEAST:
-        return best, False, best_row, best_row, best_first, best_variance, best_ratio, 1.0
+        return best, likely, False, best_row, best_row, best_first, best_variance, best_ratio, 1.0
     # sums over the rows before each row
     until = np.zeros((count + 1, SMALLEST))
     for i in range(count):
         until[i + 1] = until[i] + rows[i, :SMALLEST]
-    doubt(found[:sizes], until, (EARLY / (BLOCK * sums[0, WEIGHT])) ** 2)
+    independent = BY_CHANCE * spread_then(until)
+    doubt = (EARLY / (EARLY / 2.0 + BLOCK * sums[0, WEIGHT])) ** 2
     known = BLOCK * 2.0**sizes
     begin, size, oldest, is_allowed, may_be = count, 0, count, False, False
     for i in range(count - 1, 0, -1):
@@ -293,14 +293,18 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
             spread = max(squares, 0.0) / (m + n)
             difference = later - mean
             statistic = difference * difference / (variance * (1.0 / n + 1.0 / m))
+            likely = max(likely, statistic)
+            # how far the variance may be off says nothing about how much the numbers tell
+            doubtful = variance + doubt * max(variance - more * independent, 0.0)
+            statistic *= variance / doubtful
             statistics[i] = max(statistics[i], statistic)
             if statistic > best:
                 best, best_row, best_first = statistic, i, first
-                best_variance = variance
+                best_variance = doubtful
                 best_ratio = 1.0 if is_constant else variance / spread
-                independent = LEAST_INDEPENDENT if is_constant else min(n, m) * spread / variance
-                may_be = min(n, m) >= LEAST and independent >= LEAST_SEPARATED
-                is_allowed = may_be and independent >= LEAST_INDEPENDENT
+                told = LEAST_INDEPENDENT if is_constant else min(n, m) * spread / variance
+                may_be = min(n, m) >= LEAST and told >= LEAST_SEPARATED
+                is_allowed = may_be and told >= LEAST_INDEPENDENT
     if not is_allowed and may_be and best > MARGIN:
         # both rows at the split may have numbers of the other side
         before, after = rows[best_first : best_row - 1], rows[best_row + 1 : count]
@@ -309,21 +313,29 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
     earliest = first_reaching(statistics, best - MARGIN, best_row)
     if earliest == oldest:  # it may be among the first numbers
         earliest = 0
-    return best, is_allowed, best_row, earliest, best_first, best_variance, best_ratio, dependence
+    return (
+        best,
+        likely,
+        is_allowed,
+        best_row,
+        earliest,
+        best_first,
+        best_variance,
+        best_ratio,
+        dependence,
+    )
 
 
 @compiled
-def doubt(found: Floats, until: Floats, uncertainty: float) -> None:
-    """Add to the variances a multiple of what dependence adds to the variance of the numbers.
+def spread_then(until: Floats) -> float:
+    """Return the variance of the numbers before the last ``LAG`` blocks: sums are of then, too.
 
-    These are the ones before the last ``LAG`` blocks: the variances are of then, too.
+    ``until`` has the sums over the rows before each row.
     """
-    n, then = until.shape[0] - 1, until.shape[0] - 1
+    n = then = until.shape[0] - 1
     while then > 1 and until[n, SIZE] - until[then, SIZE] < LAG * BLOCK:
         then -= 1
-    spread = spread_of(until[then])
-    for k in range(found.shape[0]):
-        found[k] += uncertainty * max(found[k] - BY_CHANCE * spread, 0.0)
+    return spread_of(until[then])
 
 
 @compiled

@@ -136,12 +136,12 @@ def check(config: Config, mixture: Mixture, published: Published, messages: int)
 
 COUNTED = (
     *("id", "incident", "detail", "after_seq", "replay_seq", "delay_bound"),
-    *("rank_before", "rank_after"),
+    *("rank_before", "rank_after", "returns_to"),
 )
 """What a change says in offsets, of which hostile records take some too, or derives from them."""
 
 
-OFFSETS = ("seq", "seqs", "previous_seq", "status_seq", "since", "begin", "end")
+OFFSETS = ("seq", "seqs", "previous_seq", "status_seq", "loss_changed_seq", "since")
 """What is an offset, in a record or in a part of one."""
 
 
