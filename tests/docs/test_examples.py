@@ -124,8 +124,8 @@ def test_the_results_that_are_shown_are_those_of_the_example(
         if published.get(topic):  # the example has no bad records
             assert any(shows(record, each) for each in published[topic]), topic
 
-    [(_, story)] = [each for each in outputs("README.md") if "explain-change 39a7" in each[0]]
-    told = re.sub(r" +$", "", fluxplain("explain-change", "39a7", "--local", folder), flags=re.M)
+    [(_, story)] = [each for each in outputs("README.md") if "explain-change a2bd" in each[0]]
+    told = re.sub(r" +$", "", fluxplain("explain-change", "a2bd", "--local", folder), flags=re.M)
     for part in story.partition("To see")[0].split(f"{MORE}\n"):
         assert part.strip() in told
 
