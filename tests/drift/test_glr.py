@@ -90,7 +90,7 @@ def test_a_large_change_is_found_though_the_dependence_is_hardly_known(correlati
     for seed in range(30):
         numbers = autoregressive(np.random.default_rng(seed), 1_300, correlation)
         numbers[300:] += 5.0
-        assert alarms(numbers)
+        assert any(alarm.at >= 300 for alarm in alarms(numbers))
 
 
 @pytest.mark.parametrize(
