@@ -328,7 +328,7 @@ def likeliest(rows: Floats, count: int, sums: Floats, least_before: int) -> Spli
 
 @compiled
 def spread_then(until: Floats) -> float:
-    """Return the variance of the numbers before the last ``LAG`` blocks: sums are of then, too.
+    """Return the variance of all numbers but the newest ``LAG`` blocks, as the long-run one is.
 
     ``until`` has the sums over the rows before each row.
     """
