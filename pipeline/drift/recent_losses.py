@@ -3,7 +3,7 @@
 import math
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Region, Signal
 from fluxplain.schemas.observation import Id
-from fluxplain.schemas.record import Value
+from fluxplain.schemas.record import Target, Value
 
 MOST_VALUES = 200_000
 """Most values of features that are kept."""
@@ -24,6 +24,10 @@ MOST_CHARACTERS = 8_000_000
 """Most characters of categories and ids that are kept: 8 MB, or up to 32 MB in some scripts."""
 
 SIGNALS: tuple[Signal, ...] = ("increment", "error")
+
+
+Losses = Callable[[dict[str, Value], Target], Mapping[Signal, float]]
+"""What a model loses on an observation, by signal."""
 
 
 class RecentLosses:
@@ -36,7 +40,8 @@ class RecentLosses:
     >>> recent, rng = RecentLosses({"a": False}, length=500), random.Random(1)
     >>> for seq in range(400):
     ...     a = rng.randrange(4)
-    ...     recent.add(seq, f"id-{seq}", {"a": a}, {"error": float(seq >= 200 and a == 0)})
+    ...     error = float(seq >= 200 and a == 0)
+    ...     recent.add(seq, f"id-{seq}", {"a": a}, error == 0.0, {"error": error})
     >>> change = Change.notice(kind="drift", stream="features-0", seq=250, detail="", method="loss")
     >>> change = replace(change, signal="error", status="confirmed", direction="rose", before=0.0)
     >>> change = recent.with_what_is_behind(replace(change, after_seq=200), before=200, seed="")
@@ -51,6 +56,7 @@ class RecentLosses:
         self._categorical = [name for name, is_categorical in kinds.items() if is_categorical]
         length = max(1, min(length, MOST_VALUES // len(kinds)))
         self._ids = deque[Id | None]()
+        self._labels = deque[Target]()
         self._categories = deque[tuple[Value | None, ...]]()
         self._characters = 0
         # rings, since thousands of objects would slow down each checkpoint
@@ -58,28 +64,39 @@ class RecentLosses:
         self._rows = np.zeros((length, len(SIGNALS) + len(self._numeric)))
 
     def add(
-        self, seq: int, id_: Id | None, x: Mapping[str, Value], signals: Mapping[Signal, float]
+        self,
+        seq: int,
+        id_: Id | None,
+        x: Mapping[str, Value],
+        y: Target,
+        signals: Mapping[Signal, float],
     ) -> None:
-        """Add an observation, with the number of each signal."""
-        self._add_texts(id_, tuple(map(x.get, self._categorical)))
+        """Add an observation with its label, and the number of each signal."""
+        self._add_texts(id_, y, tuple(map(x.get, self._categorical)))
         numbers = [signals.get(each, math.nan) for each in SIGNALS]
         numbers += [x.get(name, math.nan) for name in self._numeric]  # type: ignore[misc]
         place = self._n % len(self._seqs)
         self._seqs[place], self._rows[place] = seq, numbers
         self._n += 1
 
-    def _add_texts(self, id_: Id | None, categories: tuple[Value | None, ...]) -> None:
-        """Keep an id and categories; drop the oldest ones beyond ``MOST_CHARACTERS``."""
+    def _add_texts(self, id_: Id | None, y: Target, categories: tuple[Value | None, ...]) -> None:
+        """Keep what may be a text; drop the oldest ones beyond ``MOST_CHARACTERS``."""
         self._ids.append(id_)
+        self._labels.append(y)
         self._categories.append(categories)
-        self._characters += _characters(id_, *categories)
+        self._characters += _characters(id_, y, *categories)
         while len(self._ids) > len(self._seqs) or self._characters > MOST_CHARACTERS:
-            self._characters -= _characters(self._ids.popleft(), *self._categories.popleft())
+            oldest = self._ids.popleft(), self._labels.popleft(), *self._categories.popleft()
+            self._characters -= _characters(*oldest)
 
-    def with_what_is_behind(self, change: Change, before: int, seed: str) -> Change:
+    def with_what_is_behind(
+        self, change: Change, before: int, seed: str, former: Losses | None = None
+    ) -> Change:
         """Return a change with its evidence, and its region if it is the second record.
 
         The region compares the observations since the change with at most ``before`` before it.
+        Since the change the losses of a ``former`` model count, one from before it: a model that
+        learns no longer loses where it has learned, and loses where it has forgotten.
         """
         signal, begin = change.signal, change.after_seq
         if signal not in SIGNALS or begin is None or not self._ids:
@@ -93,15 +110,41 @@ class RecentLosses:
         moving = most_moving(change, seqs[place:until], numbers[place:until])
         evidence = [replace(each, id=ids[each.seq]) for each in moving]
         change = replace(change, evidence=sorted(evidence, key=lambda each: each.seq) or None)
-        if not change.lasts:
+        if change.status == "noticed":
             return change
-        parts = slice(max(0, place - before), place), slice(place, None)
-        values = dict(zip(self._numeric, rows[:, len(SIGNALS) :].T, strict=True))
-        return replace(change, region=self._region(values, numbers, parts, f"{seed}/{change.id}"))
+        end = known if change.lasted is None else np.searchsorted(seqs, begin + change.lasted)
+        parts = slice(max(0, place - before), place), slice(place, int(end))
+        if former is not None:
+            numbers = self._of_former(former, rows, parts[1], signal, numbers)
+        return replace(change, region=self._region(rows, numbers, parts, f"{seed}/{change.id}"))
+
+    def _of_former(
+        self, former: Losses, rows: Floats, which: slice, signal: Signal, numbers: Floats
+    ) -> Floats:
+        """Return the numbers, those of ``which`` of a former model; unchanged if that fails."""
+        found = numbers.copy()
+        numeric, columns = rows[:, len(SIGNALS) :].tolist(), self._numeric
+        labels, categories = [*self._labels], [*self._categories]
+        try:
+            for k in range(which.start, which.stop):
+                x: dict[str, Value] = {
+                    name: value
+                    for name, value in zip(columns, numeric[k], strict=True)
+                    if not math.isnan(value)
+                }
+                texts = zip(self._categorical, categories[k], strict=True)
+                x |= {name: value for name, value in texts if value is not None}
+                found[k] = former(x, labels[k])[signal]
+        except MemoryError:
+            raise
+        except Exception:  # the model's own code may raise anything
+            return numbers
+        return found if np.isfinite(found[which]).all() else numbers
 
     def _region(
-        self, values: dict[str, Floats], numbers: Floats, parts: tuple[slice, slice], seed: str
+        self, rows: Floats, numbers: Floats, parts: tuple[slice, slice], seed: str
     ) -> Region | None:
+        values = dict(zip(self._numeric, rows[:, len(SIGNALS) :].T, strict=True))
         categories = dict[str, list[Value]]()
         columns = zip(*self._categories, strict=True)
         for name, column in zip(self._categorical, columns, strict=True):

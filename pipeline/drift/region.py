@@ -33,7 +33,7 @@ SHIFTS = 49
 CHANCE = 1e-3
 """Largest chance that nothing but chance gives the region."""
 
-GROWTH = 1.15
+GROWTH = 1.25
 """With each condition the difference, in standard errors, is so many times as large as without."""
 
 LEAST_SHARE, MOST_SHARE, LEAST_RATIO = 0.4, 2.0, 1.5
@@ -172,15 +172,25 @@ def _chosen(sides: _Sides, categorical: Collection[str], rng: random.Random) -> 
             each[:, is_better] *= mask[places[is_better]].T
         if is_better[0]:
             cuts.append(candidates[int(places[0])])
-    return cuts if _chance(float(best[0]), best[1:]) <= CHANCE else []
+    found = direction * _certainty(moved, chosen)
+    return cuts if _chance(float(found[0]), found[1:]) <= CHANCE else []
 
 
 def _needed(sides: _Sides, cuts: list[Cut]) -> list[Cut]:
-    """Return the conditions without those that hardly add to the difference."""
+    """Return the conditions without those that hardly add to the difference.
+
+    A condition that leaves out a part of the change must add more: where the change is larger in
+    one half of a region, the region is nevertheless the whole of it.
+    """
 
     def size(some: list[Cut]) -> float:
-        masks = [_meeting(side, some)[None].astype(np.float64) for side in sides]
-        return abs(_differences(masks, [side.increments[:, None] for side in sides]).item())
+        masks = [_meeting(side, some) for side in sides]
+        pairs = zip(masks, sides, strict=True)
+        before, after = (np.where(mask, side.increments, 0.0).mean() for mask, side in pairs)
+        share = min(abs(float(after - before) / sides.change), 1.0)
+        inside = [mask[None].astype(np.float64) for mask in masks]
+        difference = _differences(inside, [side.increments[:, None] for side in sides]).item()
+        return math.sqrt(share) * abs(difference)
 
     while len(cuts) > 1:
         fewer = [[other for other in cuts if other is not cut] for cut in cuts]
@@ -272,6 +282,25 @@ def _differences(
         variance = variance + numbers[:, 0].var() * (1.0 / inside + 1.0 / outside)
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.where(is_enough & (variance > 0.0), difference / np.sqrt(variance), 0.0)
+    return found
+
+
+def _certainty(increments: Sequence[Floats], chosen: Sequence[Floats]) -> Floats:
+    """Return the difference of the chosen observations from the others by its own standard error.
+
+    Increments may be noisier somewhere, and what is chosen is often there. Few numbers say little
+    about their variance, so that of all counts, too, like ``LEAST`` more numbers.
+    """
+    difference, variance = np.zeros(1), np.zeros(1)
+    for sign, numbers, inside in zip((-1.0, 1.0), increments, chosen, strict=True):
+        for way, those in ((sign, inside), (-sign, 1.0 - inside)):
+            n = those.sum(axis=0).clip(1.0)
+            mean = (those * numbers).sum(axis=0) / n
+            squares = (those * (numbers - mean) ** 2).sum(axis=0)
+            difference = difference + way * mean
+            variance = variance + (squares + LEAST * numbers.var(axis=0)) / (n + LEAST) / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(variance > 0.0, difference / np.sqrt(variance), 0.0)
     return found
 
 

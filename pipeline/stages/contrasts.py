@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from fluxplain.config import Config
-from fluxplain.evaluate import Evaluator, Table, Value
+from fluxplain.evaluate import Evaluator, Output, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.effects import ice_importances
@@ -39,7 +39,7 @@ Moves = dict[tuple[str, Method], float]
 
 
 @dataclass(frozen=True, slots=True)
-class _Older:
+class Older:
     """The model as it was at observation ``seq``, with its samples, and observations before it."""
 
     seq: int
@@ -47,13 +47,19 @@ class _Older:
     methods: MethodSet
     observations: Sequence[dict[str, Value]]
 
+    def output(self, x: dict[str, Value]) -> Output:
+        """Return its output on an observation; raises what the model raises."""
+        observed = self.methods.encoding.observe(x)
+        [output] = evaluate(self.evaluate, Questions(observed, {})).prediction.outputs()
+        return output
+
 
 class Contrasts:
     """How far each feature moves the output of the model and of an older one.
 
     On one of ``EVERY`` explained observations, and on one from the time of the older model, each
     with replacements of its time. Labels play no part, since their relation to the inputs cannot be
-    told from either of them.
+    told from either of them. ``older`` is the older model, if there is one.
     """
 
     def __init__(self, config: Config, classes: Mapping[str, Labels]) -> None:
@@ -62,17 +68,17 @@ class Contrasts:
         self._kinds = config.are_categorical
         self._n = 0
         self._observations: deque[dict[str, Value]] = deque(maxlen=KEPT)
-        self._older: _Older | None = None
-        self._newer: _Older | None = None
+        self.older: Older | None = None
+        self._newer: Older | None = None
 
     @property
     def is_due(self) -> bool:
         """Whether the models are compared on the next observation."""
-        return self._older is not None and self._n % EVERY == 0
+        return self.older is not None and self._n % EVERY == 0
 
     def forget_model(self) -> None:
         """Forget the older models: another one begins."""
-        self._older = self._newer = None
+        self.older = self._newer = None
 
     def of(
         self,
@@ -98,7 +104,7 @@ class Contrasts:
         if self._n % AGE:
             return
         same = {id(methods.encoding): methods.encoding}
-        self._older, self._newer = self._newer, None
+        self.older, self._newer = self._newer, None
         try:
             evaluator = active.copied() if self._learns else active.evaluate
         except MemoryError:
@@ -106,7 +112,7 @@ class Contrasts:
         except Exception:  # a model may hold what cannot be copied, such as a lock
             return
         own = deepcopy(methods, same)
-        self._newer = _Older(sample.seq, evaluator, own, [*self._observations])
+        self._newer = Older(sample.seq, evaluator, own, [*self._observations])
 
     def _compared(
         self,
@@ -116,7 +122,7 @@ class Contrasts:
         methods: MethodSet,
         active: ActiveModel,
     ) -> ByFeature:
-        older = cast(_Older, self._older)
+        older = cast(Older, self.older)
         x = older.observations[self._n // EVERY % len(older.observations)]
         observed = methods.encoding.observe(x)
         then = older.methods.ask(observed, labelled=True, unlabelled=True)

@@ -1,20 +1,26 @@
 """Changes of the loss and of the wrong predictions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fluxplain.config import Config
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.evidence import EARLIER
-from fluxplain.drift.follow_up import OpenChanges, Outcome, Shift
+from fluxplain.drift.follow_up import MOST_OPEN, OpenChanges, Outcome, Shift
 from fluxplain.drift.noticed import noticed
-from fluxplain.drift.recent_losses import RecentLosses
+from fluxplain.drift.recent_losses import Losses, RecentLosses
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.signal_watch import SignalWatch
+from fluxplain.evaluate import Value
+from fluxplain.explain.losses import Loss, Target
 from fluxplain.schemas import FIRST_INCARNATION, Change
 from fluxplain.schemas.change import Signal
 from fluxplain.schemas.numbers import is_moderate
+from fluxplain.stages.contrasts import Older
 from fluxplain.stages.intake.sample import Sample
+from fluxplain.stages.predictions import predicted
 
 
 class LossChanges:
@@ -36,6 +42,8 @@ class LossChanges:
         if each and is_first:
             kinds = {name: name in config.categorical for name in config.features}
             self._recent = RecentLosses(kinds, 3 * self._follow_up + EARLIER)
+        self._loss = config.loss()
+        self._former: dict[str, Losses] = {}
         self.newest_seq: int | None = None
         self._gate, self._open = EffectGate(config.drift.min_effect), OpenChanges()
 
@@ -45,14 +53,22 @@ class LossChanges:
         return any(watch.is_learning for watch in self._watches)
 
     def changes(
-        self, sample: Sample, loss: float | None, error: float, model_version: str | None
+        self,
+        sample: Sample,
+        loss: float | None,
+        error: float,
+        model_version: str | None,
+        older: Older | None = None,
     ) -> list[Change]:
-        """Take an observation's loss, and whether its prediction is wrong; return the changes."""
-        if loss is None or not is_moderate(loss):
+        """Take an observation's loss, and whether its prediction is wrong; return the changes.
+
+        ``older`` is the model as it was some time ago.
+        """
+        if loss is None or sample.y is None or not is_moderate(loss):
             return []
         signals: dict[Signal, float] = {"increment": loss, "error": error}
         if self._recent is not None:
-            self._recent.add(sample.seq, sample.id, sample.x, signals)
+            self._recent.add(sample.seq, sample.id, sample.x, sample.y, signals)
         about: dict[str, Any] = {"stream": self._stream, "model_version": model_version}
         about |= {"seq": sample.seq, "ts": sample.ts, "method": "loss"}
         found = [
@@ -60,7 +76,7 @@ class LossChanges:
             for watch in self._watches
             for each in watch.update(sample.seq, signals[watch.signal], loss, model_version)
         ]
-        return [self._finished(each) for each in found if each is not None]
+        return [self._finished(each, older) for each in found if each is not None]
 
     def _change(self, found: Outcome | Shift, about: dict[str, Any]) -> Change | None:
         """Return the change of a signal, without its sentence; None if it is too small."""
@@ -73,8 +89,25 @@ class LossChanges:
             self._open.add(passed)
         return passed
 
-    def _finished(self, change: Change) -> Change:
+    def _finished(self, change: Change, older: Older | None) -> Change:
         """Return a change with what is behind it, and its sentence."""
         if self._recent is not None:
-            change = self._recent.with_what_is_behind(change, self._follow_up, self._seed)
+            former = self._losses_of_former(change, older)
+            change = self._recent.with_what_is_behind(change, self._follow_up, self._seed, former)
         return replace(change, detail=sentence(change))
+
+    def _losses_of_former(self, change: Change, older: Older | None) -> Losses | None:
+        """Keep the model from before a change when it is noticed; return its losses afterwards."""
+        if change.status != "noticed":
+            return self._former.pop(change.id, None)
+        if older is not None and older.seq < (change.after_seq or 0):
+            self._former[change.id] = partial(_losses, self._loss, older)
+            for oldest in [*self._former][: -2 * MOST_OPEN]:
+                del self._former[oldest]
+        return None
+
+
+def _losses(loss: Loss, older: Older, x: dict[str, Value], y: Target) -> Mapping[Signal, float]:
+    """Return what a model loses on an observation, and whether its prediction is wrong."""
+    output = older.output(x)
+    return {"increment": float(loss(y, output)), "error": float(predicted(output) != y)}

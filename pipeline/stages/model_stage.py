@@ -13,7 +13,7 @@ from fluxplain.schemas import BadRecordError, Change, Record
 from fluxplain.schemas.dead_letter import MODEL_FAILED, NO_REASONS
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.autocorrelation_watch import AutocorrelationWatch
-from fluxplain.stages.contrasts import ByFeature, Contrasts
+from fluxplain.stages.contrasts import ByFeature, Contrasts, Older
 from fluxplain.stages.distributions import Distributions
 from fluxplain.stages.evaluations import Evaluations
 from fluxplain.stages.intake.intake import Decoded, Intake
@@ -284,9 +284,14 @@ class ModelStage:
         )
         return [
             prediction,
-            *self._loss_changes.changes(sample, loss, prediction.error, version),
+            *self._loss_changes.changes(sample, loss, prediction.error, version, self._older),
             *self._changes_of_distributions(sample, answer.output),
         ]
+
+    @property
+    def _older(self) -> Older | None:
+        """The model as it was some time ago, if it was another one."""
+        return self._contrasts.older if self._learns and self._contrasts is not None else None
 
     def _changes_of_distributions(self, sample: Sample, output: Output | None) -> list[Change]:
         if self._distributions is None:

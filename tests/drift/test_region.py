@@ -94,6 +94,29 @@ def test_a_change_of_all_observations_has_no_region(dependent: bool) -> None:
         assert find_region(before, moved, ["city"], random.Random(seed)) is None
 
 
+def test_noisier_increments_somewhere_are_no_region() -> None:
+    named = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        made = [observations(rng) for _ in range(2)]
+        noise = [rng.normal(size=N) * np.where(v["x0"] > 0.9, 5.0, 0.3) for v in made]
+        before, after = Side(made[0], noise[0]), Side(made[1], 0.2 + noise[1])
+        named.append(find_region(before, after, ["city"], random.Random(seed)))
+    assert not any(named)
+
+
+def test_a_region_is_the_whole_also_if_one_half_of_it_changes_more() -> None:
+    overlaps = []
+    for seed in range(20):
+        _, before, after = sides(seed)
+        truth = (after.values["x1"] > 0.6) & (after.values["x2"] <= 0.5)
+        more = truth * np.where(after.values["x3"] > 0.5, 1.6, 0.8)
+        moved = after._replace(increments=after.increments + more)
+        found = find_region(before, moved, ["city"], random.Random(seed))
+        overlaps.append(0.0 if found is None else overlap(after, found.cuts, truth))
+    assert sum(each >= 0.8 for each in overlaps) >= 18
+
+
 def test_few_or_missing_values_name_no_region() -> None:
     _, before, after = sides(1)
     few = Side({name: each[:20] for name, each in after.values.items()}, after.increments[:20])

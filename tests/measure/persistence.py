@@ -147,7 +147,8 @@ def _note(record: Explanation, numbers: dict[Key, dict[int, float]]) -> None:
 
 
 def found_in(numbers: Numbers, changes: Sequence[Change]) -> Found:
-    """Return what became of the changes."""
+    """Return what became of the changes; those of which nothing is known before have no step."""
+    changes = [each for each in changes if each.before is not None]
     noticed = [each for each in changes if each.status == "noticed"]
     confirmed = [each for each in changes if each.status == "confirmed"]
     return Found(

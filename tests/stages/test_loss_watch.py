@@ -228,6 +228,46 @@ def test_a_change_of_the_errors_says_where_and_by_which_observations() -> None:
     assert [*first, *run(pickled(stage), messages[HALF + 300 :])] == whole
 
 
+MOVES = 2_100
+"""Observation at which the truth about one city changes."""
+
+
+class Forgetful:
+    """Learns the new truth about Linz within 200 observations, and forgets that about Graz."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def learn_one(self, x: Mapping[str, Any], y: bool) -> None:
+        self.n += 1
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[bool, float]:
+        has_learned = self.n >= MOVES + 200
+        is_true = x["c"] not in {"Linz", "Graz"} if has_learned else True
+        return {False: 0.1 + 0.8 * (not is_true), True: 0.1 + 0.8 * is_true}
+
+
+def test_a_region_is_where_a_former_model_fails_and_not_where_the_model_forgets() -> None:
+    rng, values = random.Random(3), []
+    for t in range(MOVES + 800):
+        city = rng.choice(["Graz", "Linz", "Wien"])
+        x = {"a": rng.random(), "b": rng.random(), "c": city}
+        values.append({"x": x, "y": not (t >= MOVES and city == "Linz"), "ts": None})
+    config = classifying()
+    model = config.model.model_copy(
+        update={"factory": "tests.stages.test_loss_watch:Forgetful", "learn": True}
+    )
+    config = config.model_copy(update={"model": model})
+    stage, messages = ModelStage(config, STREAM), messages_of(values)
+    # restored between the notice and the second record
+    first = run(stage, messages[: MOVES + 300])
+    found = drifts([*first, *run(pickled(stage), messages[MOVES + 300 :])])
+    regions = [each.region for each in found if each.region is not None]
+    assert regions
+    for region in regions:
+        assert [(c.op, c.value) for c in region.conditions] == [("==", "Linz")]
+
+
 def test_records_of_the_loss_are_bounded_and_may_miss_values() -> None:
     recent = RecentLosses({"a": False, "c": True}, length=1200)
     rng = random.Random(1)
@@ -235,7 +275,7 @@ def test_records_of_the_loss_are_bounded_and_may_miss_values() -> None:
         x: dict[str, Any] = {"a": rng.random(), "c": rng.choice("uvw")}
         loss = float(seq >= 1400 and x["c"] == "v")
         del x[rng.choice("ac")]
-        recent.add(seq, None, x, {"increment": loss})
+        recent.add(seq, None, x, loss == 0.0, {"increment": loss})
     change = replace(records.change("a", 1450, before=0.0, after=1.0), feature=None, method="loss")
     change = replace(change, signal="increment", status="confirmed", direction="rose")
     found = recent.with_what_is_behind(replace(change, after_seq=1400), before=500, seed="")
@@ -253,7 +293,8 @@ def test_long_texts_with_the_losses_are_bounded() -> None:
     for seq in range(1000):
         x: dict[str, Any] = {name: f"{seq}-{name}".ljust(1000) for name in names}
         x["c7"] = rng.choice("uvw")
-        recent.add(seq, f"id-{seq}", x, {"increment": float(seq >= 800 and x["c7"] == "v")})
+        loss = float(seq >= 800 and x["c7"] == "v")
+        recent.add(seq, f"id-{seq}", x, 0, {"increment": loss})
     assert len(pickle.dumps(recent)) < 1.2 * MOST_CHARACTERS
     change = replace(records.change("a", 850, before=0.0, after=1.0), feature=None, method="loss")
     change = replace(change, signal="increment", status="confirmed", direction="rose")

@@ -86,17 +86,20 @@ def causes(runs: int, methods: Sequence[str]) -> None:
 def regions(runs: int, methods: Sequence[str]) -> None:
     """Print how often regions are named, and how well they overlap with the truth."""
     for name, stream in streams.REGIONS.items():
-        named, largest, best = 0, 0, 0
+        named, lossy, largest, best = 0, 0, 0, 0
         for seed in range(runs):
-            found = [c for c in changes_of(stream, seed, methods) if c.region]
+            changes = changes_of(stream, seed, methods)
+            found = [c for c in changes if c.region]
             found.sort(key=lambda c: c.effect_size or 0.0)
             overlaps = [overlap(c.region, stream, seed) for c in found if c.region]
             named += bool(found)
+            lossy += any(c.method == "loss" for c in changes)
             largest += bool(overlaps) and overlaps[-1] >= 0.8
             best += max(overlaps, default=0.0) >= 0.8
         told = f", of the largest change {largest} and of any {best} with an overlap of 80 %"
         print(
-            f"region {name}: named in {named} of {runs} runs{told if stream.is_in_region else ''}",
+            f"region {name}: named in {named} of {runs} runs{told if stream.is_in_region else ''}; "
+            f"in {lossy} the loss or the errors changed",
             flush=True,
         )
 
