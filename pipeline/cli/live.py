@@ -12,13 +12,17 @@ from typing import Annotated
 
 import typer
 from confluent_kafka import Message
+from prometheus_client import CollectorRegistry
 from rich.live import Live
 
+from fluxplain.alerts.forward import GROUP as ALERTS
 from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
 from fluxplain.cli.supervisor import end_with_supervisor
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.embedded import resolve
+from fluxplain.kafka.metrics.backlogs import BacklogCollector
+from fluxplain.kafka.topics.backlogs import BacklogMonitor
 from fluxplain.kafka.topics.progress import LagMonitor
 from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
@@ -27,7 +31,7 @@ from fluxplain.results.headline import Limits
 from fluxplain.results.live_feed import Feed, role_statuses
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas
-from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter
+from fluxplain.schemas import OUTPUTS, BadRecordError, Change, DeadLetter
 from fluxplain.schemas.methods import Method
 
 NICENESS = 5
@@ -46,13 +50,26 @@ def dashboard(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
 
     `fluxplain up` serves the same page. The dashboard only reads topics: it can start late, stop,
     or run on another machine without affecting the pipeline.
+
+    With `dashboard.metrics_port` it also exports the lag of all consumer groups to Prometheus.
     """
     with ended_by_ctrl_c():
         from fluxplain.monitor.dashboard.server import run  # noqa: PLC0415  loads the web server
     end_with_supervisor()
     os.nice(NICENESS)
-    with cli.status_for_supervisor():
-        asyncio.run(run(cli.ready(cli.load(config, "reader")), cli.say))
+    with cli.status_for_supervisor(), ExitStack() as stack:
+        settings = cli.ready(cli.load(config, "reader"))
+        asyncio.run(run(settings, cli.say, _backlog_metrics(settings, stack)))
+
+
+def _backlog_metrics(config: Config, stack: ExitStack) -> CollectorRegistry | None:
+    """Return the metrics of all groups, which a thread keeps current; None if none are wanted."""
+    if config.dashboard.metrics_port is None:
+        return None
+    monitor = stack.enter_context(BacklogMonitor(config, {ALERTS: (Change.TOPIC,)}))
+    registry = CollectorRegistry()
+    registry.register(BacklogCollector(monitor.latest))
+    return registry
 
 
 @cli.app.command(rich_help_panel=cli.LOOK)

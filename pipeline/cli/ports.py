@@ -23,17 +23,17 @@ def check_ports(settings: Config, workers: int) -> None:
 def worker_ports(settings: Config, workers: int) -> range:
     """Return the ports of this many workers of each replica; none for ``health.port = 0``.
 
-    Raises ``ConfigError`` if they exceed the largest port, or contain the dashboard's.
+    Raises ``ConfigError`` if they exceed the largest port, or contain one of the dashboard's.
     """
     if not settings.health.port:
         return range(0)
     ports = _ports(settings, workers)
     if ports[-1] > LARGEST:
         raise ConfigError(f"{_given(settings, workers)}, but {LARGEST} is the largest")
-    if settings.dashboard.enabled and settings.dashboard.port in ports:
-        raise ConfigError(
-            f"{_given(settings, workers)}, but dashboard.port is {settings.dashboard.port}"
-        )
+    dashboard = settings.dashboard
+    for key, port in (("port", dashboard.port), ("metrics_port", dashboard.metrics_port)):
+        if dashboard.enabled and port in ports:
+            raise ConfigError(f"{_given(settings, workers)}, but dashboard.{key} is {port}")
     return ports
 
 

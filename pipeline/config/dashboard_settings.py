@@ -19,6 +19,10 @@ class DashboardSettings(Section):
     proxy with authentication in front of it."""
     port: Port = 8777
     """Port to listen on; 0 takes any free one and prints it."""
+    metrics_port: Port | None = None
+    """Port at which the dashboard exports the lag of all consumer groups to Prometheus
+    ([metrics](../README.md#metrics)), and nothing else; 0 takes any free one and prints it. By
+    default the dashboard exports nothing."""
     names: list[Name] = []
     """Extra host names to accept, for example your proxy's. Requests for any other host are refused
     (protection against DNS rebinding)."""

@@ -162,8 +162,8 @@ class Tables(BaseSettings):
         replicas = [*join, *model, Replica("explainer"), Replica("drift")]
         return [replica for replica in replicas if role in {None, replica.role}]
 
-    def group(self, replica: Replica | Role) -> str:
-        """Return the consumer group of a role or a replica."""
+    def group(self, replica: Replica | str) -> str:
+        """Return the consumer group of a role, a replica, or another reader."""
         return f"{self.topics.prefix}{replica}"
 
     def group_instance_id(self, replica: Replica) -> str | None:

@@ -88,6 +88,10 @@ WATCH_REQUEST_S = 5.0
 REQUEST_S = 10.0
 """Seconds that a command waits for offsets; it asks again during a failover."""
 
+OLDEST_S = 5.0
+"""Seconds that the dashboard waits for the oldest unprocessed message of each partition of a group;
+it asks again. Worst case: the other groups' metrics are older by this time."""
+
 LOG_RANGE_S = 30.0
 """Seconds that a reader waits for the first and last offset of a log; it asks again."""
 

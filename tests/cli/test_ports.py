@@ -22,9 +22,13 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("first", "reason"),
-    [(LARGEST - 4, f"{LARGEST} is the largest"), (20_001, "dashboard.port is 20006")],
+    [
+        (LARGEST - 4, f"{LARGEST} is the largest"),
+        (20_001, "dashboard.port is 20006"),
+        (20_007, r"dashboard\.metrics_port is 20008"),
+    ],
 )
 def test_ports_of_others_or_beyond_the_last_are_refused(first: int, reason: str) -> None:
-    config = make_config(health={"port": first}, dashboard={"port": 20_006})
+    config = make_config(health={"port": first}, dashboard={"port": 20_006, "metrics_port": 20_008})
     with pytest.raises(ConfigError, match=reason):
         check_ports(config, 2)

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, TopicPartition
 
 from fluxplain.config import Config
-from fluxplain.config.replica import Replica, Role
+from fluxplain.config.replica import Replica
 from fluxplain.kafka.client import (
     NOT_AUTHORIZED,
     Answer,
@@ -34,9 +34,9 @@ SETTLED_S = 10.0
 
 
 class GroupOffsets:
-    """The committed offsets of a role or shard, and the log of a topic that it reads."""
+    """The committed offsets of a role, shard or other group, and the log of a topic it reads."""
 
-    def __init__(self, config: Config, replica: Replica | Role, topic: str) -> None:
+    def __init__(self, config: Config, replica: Replica | str, topic: str) -> None:
         self._config = config
         self._topic = config.topic(topic)
         self._partitions = partitions_of(config, self._topic)
@@ -44,12 +44,16 @@ class GroupOffsets:
 
     def committed(self) -> Offsets:
         """Return partition → committed offset; 0 without one."""
+        return dict.fromkeys(self._partitions, 0) | self.commits()
+
+    def commits(self) -> dict[int, int]:
+        """Return partition → committed offset, of the partitions that have one."""
         asked = [TopicPartition(self._topic, each) for each in self._partitions]
         answers = self._ask(
             "cannot ask for committed offsets",
             lambda: self._consumer.committed(asked, timeout=REQUEST_S),
         )
-        return {tp.partition: max(tp.offset, 0) for tp in answers}
+        return {tp.partition: tp.offset for tp in answers if tp.offset >= 0}
 
     def starts(self) -> Offsets:
         """Return partition → oldest offset in the log."""

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import TypeVar, cast, get_args
 
 from aiohttp import web
+from prometheus_client import CollectorRegistry
 
-from fluxplain.config import Config, ConfigError
+from fluxplain.config import Config
 from fluxplain.http.host_check import host_check, is_loopback
+from fluxplain.monitor.dashboard.listening import listen
+from fluxplain.monitor.dashboard.metrics_server import MetricsServer
 from fluxplain.monitor.dashboard.views import Choice, View
 from fluxplain.results.live_feed import Feed
 from fluxplain.results.store import Store
@@ -59,8 +62,10 @@ HEADERS = {
 """Headers that restrict the browser, in every response including errors."""
 
 
-async def run(config: Config, report: Callable[[str], None]) -> None:
-    """Serve the page until SIGTERM or Ctrl-C, and report its address."""
+async def run(
+    config: Config, report: Callable[[str], None], metrics: CollectorRegistry | None
+) -> None:
+    """Serve the page, and metrics if given, until SIGTERM or Ctrl-C; report the addresses."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, ended.set)
@@ -68,6 +73,9 @@ async def run(config: Config, report: Callable[[str], None]) -> None:
     server = Server(config, store)
     feed = Feed(config, store, partial(loop.call_soon_threadsafe, ended.set))
     report(f"Dashboard: {await server.start()}")
+    metrics_server = None if metrics is None else MetricsServer(config, metrics)
+    if metrics_server is not None:
+        report(f"Metrics: {await metrics_server.start()}/metrics")
     if not is_loopback(config.dashboard.host):
         report(
             f"dashboard.host is {config.dashboard.host!r}: the page has no authentication, so "
@@ -78,6 +86,8 @@ async def run(config: Config, report: Callable[[str], None]) -> None:
         await ended.wait()
     finally:
         await server.stop()
+        if metrics_server is not None:
+            await metrics_server.stop()
         await asyncio.to_thread(feed.stop)
     if feed.error is not None:
         raise feed.error
@@ -127,17 +137,7 @@ class Server:
 
     async def start(self) -> str:
         """Start to listen; return the address, ``http://host:port``."""
-        host, port = self._settings.host, self._settings.port
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, host, port).start()
-        except OSError as error:
-            await self._runner.cleanup()
-            raise ConfigError(
-                f"dashboard.port is {port} and dashboard.host {host!r}, but cannot listen there: "
-                f"{error.strerror}; port 0 takes any free one"
-            ) from None
-        return f"http://{f'[{host}]' if ':' in host else host}:{self._runner.addresses[0][1]}"
+        return await listen(self._runner, self._settings.host, self._settings.port, "port")
 
     async def stop(self) -> None:
         """Disconnect all pages and stop listening."""

@@ -1,0 +1,147 @@
+"""Backlogs of all consumer groups, also of those without any worker."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import NamedTuple, Self
+
+from fluxplain.config import Config
+from fluxplain.kafka.client import BrokerError, TopicPartition
+from fluxplain.kafka.topics.oldest_messages import OldestMessages
+from fluxplain.kafka.topics.progress import GroupOffsets
+
+EVERY_S = 5.0
+"""Seconds between two rounds of requests to the broker: less than between two scrapes."""
+
+STALE_S = 60.0
+"""Age in seconds from which backlogs are no longer reported: longer than most outages in which a
+broker takes over."""
+
+REOPEN_S = 300.0
+"""Seconds until added partitions are noticed."""
+
+
+class PartitionBacklog(NamedTuple):
+    """The messages of a partition that a group has not committed.
+
+    ``waits_since`` is when the oldest of them was published, in seconds since 1970; None without
+    any. If it cannot be read, it is when it was first seen.
+    """
+
+    lag: int
+    waits_since: float | None
+
+
+Backlogs = Mapping[tuple[str, TopicPartition], PartitionBacklog]
+"""Role, shard or other group, and partition of its input → backlog."""
+
+
+class _Oldest(NamedTuple):
+    """The oldest message from an offset on, while the log ended at ``end``."""
+
+    offset: int
+    end: int
+    waits_since: float | None
+    is_read: bool
+
+    def holds(self, offset: int, end: int) -> bool:
+        """Return whether reading again would find the same."""
+        is_same = offset == self.offset and (self.waits_since is not None or end == self.end)
+        return self.is_read and is_same
+
+
+class BacklogMonitor:
+    """Asks the broker in a thread of its own, every ``EVERY_S``.
+
+    Parameters
+    ----------
+    config
+        The settings, for a broker that answers.
+    others
+        Name → topics of groups besides the roles. They begin with new messages, so they have no
+        backlog before their first commit.
+    """
+
+    def __init__(self, config: Config, others: Mapping[str, Sequence[str]]) -> None:
+        self._config = config
+        self._others = others
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="backlogs", daemon=True)
+        self._oldest: dict[tuple[str, TopicPartition], _Oldest] = {}
+        self._latest: Backlogs = {}
+        self._answered_at = 0.0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._ended.set()
+        self._thread.join(EVERY_S)  # it may be waiting for a broker
+
+    def latest(self) -> Backlogs:
+        """Return the newest backlogs; none before the first answer, and during an outage."""
+        return self._latest if time.monotonic() - self._answered_at < STALE_S else {}
+
+    def _watch(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._ask_for_a_while()
+            except BrokerError:
+                self._latest = {}
+                self._ended.wait(EVERY_S)
+
+    def _ask_for_a_while(self) -> None:
+        config, deadline = self._config, time.monotonic() + REOPEN_S
+        names = {str(each): config.inputs(each.role) for each in config.replicas()}
+        with ExitStack() as stack:
+            reader = stack.enter_context(closing(OldestMessages(config)))
+            groups = [
+                (name, topic, stack.enter_context(closing(GroupOffsets(config, name, topic))))
+                for name, topics in {**names, **self._others}.items()
+                for topic in topics
+            ]
+            while not self._ended.is_set() and time.monotonic() < deadline:
+                found: dict[tuple[str, TopicPartition], PartitionBacklog] = {}
+                for name, topic, group in groups:
+                    found |= self._of_group(name, config.topic(topic), group, reader)
+                self._latest, self._answered_at = found, time.monotonic()
+                self._ended.wait(EVERY_S)
+
+    def _of_group(
+        self, name: str, topic: str, group: GroupOffsets, reader: OldestMessages
+    ) -> Backlogs:
+        committed, starts, ends = group.commits(), group.starts(), group.ends()
+        if name in self._others and not committed:
+            return {}
+        begins = {
+            TopicPartition(topic, p): max(committed.get(p, 0), start) for p, start in starts.items()
+        }
+        unread = {tp: (at, ends[tp.partition]) for tp, at in begins.items()}
+        self._read_oldest(name, {tp: log for tp, log in unread.items() if log[0] < log[1]}, reader)
+        return {(name, tp): self._backlog(name, tp, *log) for tp, log in unread.items()}
+
+    def _read_oldest(
+        self, name: str, logs: Mapping[TopicPartition, tuple[int, int]], reader: OldestMessages
+    ) -> None:
+        """Read the oldest message of each unread log, unless it is known."""
+        new = {
+            tp: log
+            for tp, log in logs.items()
+            if not ((known := self._oldest.get((name, tp))) and known.holds(*log))
+        }
+        if not new:
+            return
+        read = reader.published_at({tp: offset for tp, (offset, _) in new.items()})
+        for tp, (offset, end) in new.items():
+            known = self._oldest.get((name, tp))
+            since = known.waits_since if known and known.offset == offset else None
+            at = read[tp] if tp in read else since or time.time()
+            self._oldest[name, tp] = _Oldest(offset, end, at, tp in read)
+
+    def _backlog(self, name: str, tp: TopicPartition, offset: int, end: int) -> PartitionBacklog:
+        if offset >= end:
+            return PartitionBacklog(0, None)
+        since = self._oldest[name, tp].waits_since
+        return PartitionBacklog(0 if since is None else end - offset, since)

@@ -1,0 +1,135 @@
+"""What waits for each consumer group, and since when, is known without its workers."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from prometheus_client import CollectorRegistry
+
+from fluxplain.config import Config
+from fluxplain.kafka import client
+from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.metrics.backlogs import BacklogCollector
+from fluxplain.kafka.topics import backlogs, oldest_messages
+from fluxplain.kafka.topics.backlogs import BacklogMonitor, Backlogs, PartitionBacklog
+from fluxplain.kafka.topics.create import create_topics
+from tests.kit.support import make_config
+from tests.kit.waiting import wait_until
+
+OTHERS = {"alerts": ("changes",)}
+
+BEGAN = 1_700_000_000.0
+"""When the first message was published, in seconds since 1970; each next one a second later."""
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backlogs, "EVERY_S", 0.05)
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def config(broker: EmbeddedBroker) -> Config:
+    """Settings for a broker with all topics, and five messages in partition 2 of ``features``."""
+    config = make_config().on_broker(broker.bootstrap_servers)
+    create_topics(config)
+    send(config, 5)
+    return config
+
+
+def send(config: Config, n: int) -> None:
+    producer = Producer(client_settings(config))
+    for i in range(n):
+        at_ms = int((BEGAN + i) * 1000)
+        producer.produce(config.topic("features"), b"%d" % i, partition=2, timestamp=at_ms)
+    assert producer.flush(30) == 0
+
+
+def commit(config: Config, group: str, topic: str, offset: int) -> None:
+    settings = {"bootstrap.servers": config.kafka.bootstrap_servers, "group.id": group}
+    with closing(Consumer(settings)) as consumer:
+        done = TopicPartition(config.topic(topic), 2, offset)
+        consumer.commit(offsets=[done], asynchronous=False)
+
+
+def waiting(found: Backlogs) -> Mapping[tuple[str, str], PartitionBacklog]:
+    return {(name, str(tp)): each for (name, tp), each in found.items() if each.lag}
+
+
+def test_a_group_without_workers_has_a_lag_and_an_oldest_message(config: Config) -> None:
+    with BacklogMonitor(config, OTHERS) as monitor:
+        found = wait_until(monitor.latest)
+        assert {name for name, _ in found} == {"model", "explainer", "drift"}
+        stream = "fluxplain.features-2"
+        assert waiting(found) == {("model", stream): PartitionBacklog(5, BEGAN)}
+        commit(config, "fluxplain.model", "features", 3)
+        wait_until(
+            lambda: waiting(monitor.latest()) == {("model", stream): PartitionBacklog(2, BEGAN + 3)}
+        )
+        commit(config, "fluxplain.model", "features", 5)
+        wait_until(lambda: not waiting(monitor.latest()))
+        assert monitor.latest()["model", client.TopicPartition("fluxplain.features", 2)] == (
+            0,
+            None,
+        )
+
+
+def test_alerts_have_no_backlog_before_they_began(config: Config) -> None:
+    with BacklogMonitor(config, {"alerts": ("features",)}) as monitor:
+        assert "alerts" not in {name for name, _ in wait_until(monitor.latest)}
+        commit(config, "fluxplain.alerts", "features", 1)
+        wait_until(lambda: "alerts" in {name for name, _ in monitor.latest()})
+        assert waiting(monitor.latest())["alerts", "fluxplain.features-2"] == (4, BEGAN + 1)
+
+
+def test_a_message_that_cannot_be_read_waits_since_it_was_seen(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oldest_messages, "OLDEST_S", 0.0)
+    began_at = time.time()
+    with BacklogMonitor(config, OTHERS) as monitor:
+        [first] = waiting(wait_until(monitor.latest)).values()
+        answered_at = monitor._answered_at
+        wait_until(lambda: monitor._answered_at > answered_at)
+        assert [*waiting(monitor.latest()).values()] == [first]
+    assert first.waits_since is not None
+    assert began_at <= first.waits_since <= time.time()
+
+
+def test_without_a_broker_nothing_is_exported(
+    config: Config, broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlogs, "STALE_S", 3.0)
+    with BacklogMonitor(config, OTHERS) as monitor:
+        wait_until(monitor.latest)
+        broker.close()
+        wait_until(lambda: not monitor.latest())
+
+
+def test_metrics_are_of_each_group_and_partition_and_without_a_backlog_0() -> None:
+    features, changes = client.TopicPartition("features", 2), client.TopicPartition("changes", 0)
+    since = time.time() - 100.0
+    found = {
+        ("model", features): PartitionBacklog(7, since),
+        ("alerts", changes): PartitionBacklog(0, None),
+    }
+    registry = CollectorRegistry()
+    registry.register(BacklogCollector(lambda: found))
+
+    def value(name: str, role: str, stream: str) -> float | None:
+        return registry.get_sample_value(name, {"role": role, "stream": stream})
+
+    assert value("fluxplain_group_lag_messages", "model", "features-2") == 7
+    assert value("fluxplain_group_lag_messages", "alerts", "changes-0") == 0
+    age = value("fluxplain_group_oldest_age_seconds", "model", "features-2")
+    assert age is not None
+    assert 100.0 <= age <= time.time() - since
+    assert value("fluxplain_group_oldest_age_seconds", "alerts", "changes-0") == 0
