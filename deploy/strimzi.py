@@ -92,10 +92,11 @@ def users(config: Config) -> list[Manifest]:
         )
         for role, taken in inputs.items()
     }
-    rights["dashboard"] = (
-        {"Describe": public, "Read": OUTPUTS},
-        {"Describe": [*groups, f"{prefix}{READER}"]},
-    )
+    exports = config.dashboard.metrics_port is not None
+    # the age of a message that waits is in the message
+    read = [*OUTPUTS, *chain.from_iterable(inputs.values())] if exports else OUTPUTS
+    asked = [*groups, f"{prefix}{READER}", *([f"{prefix}{ALERTS}"] if exports else [])]
+    rights["dashboard"] = {"Describe": public, "Read": dict.fromkeys(read)}, {"Describe": asked}
     rights["alerts"] = {"Describe": public, "Read": ["changes"]}, {"Read": [f"{prefix}{ALERTS}"]}
     rights["keda"] = {"Describe": [*chain.from_iterable(inputs.values())]}, {"Describe": groups}
     rights["producer"] = {"Write": ["features", *(["labels"] if config.label.topic else [])]}, {}

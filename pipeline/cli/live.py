@@ -21,7 +21,7 @@ from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
 from fluxplain.cli.supervisor import end_with_supervisor
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.embedded import resolve
-from fluxplain.kafka.metrics.backlogs import BacklogCollector
+from fluxplain.kafka.metrics.group_metrics import BacklogCollector
 from fluxplain.kafka.topics.backlogs import BacklogMonitor
 from fluxplain.kafka.topics.progress import LagMonitor
 from fluxplain.kafka.topics.topic_reader import TopicReader

@@ -97,12 +97,12 @@ def test_kafka_is_the_one_that_is_tested_and_is_found(config: Config) -> None:
     assert advertised == f"INSIDE://{config.kafka.bootstrap_servers},OUTSIDE://localhost:9092"
 
 
-def test_prometheus_asks_all_workers(config: Config) -> None:
+def test_prometheus_asks_all_workers_and_the_dashboard(config: Config) -> None:
     settings = read("compose/prometheus.yml")
     [job] = settings["scrape_configs"]
     [found] = job["dns_sd_configs"]
-    assert found["port"] == config.health.port
-    assert found["names"] == list(get_args(Role))
+    assert found["port"] == config.health.port == config.dashboard.metrics_port
+    assert found["names"] == [*get_args(Role), "dashboard"]
     files = {each["target"] for each in ALL["prometheus"]["configs"]}
     assert files == {"/etc/prometheus/prometheus.yml", *settings["rule_files"]}
     assert f'job="{job["job_name"]}"' in (DEPLOY / "grafana" / "alerts.yaml").read_text()

@@ -192,11 +192,12 @@ def test_all_have_the_folder_of_models_and_the_operator_alone_writes_it(config: 
 
 def test_ports_are_those_of_the_settings(config: Config) -> None:
     ports = {
-        port["name"]: port["containerPort"]
+        (port["name"], port["containerPort"])
         for _, each in deployed.containers()
         for port in each.get("ports", ())
     }
-    assert ports == {"metrics": config.health.port, "http": config.dashboard.port}
+    assert ports == {("metrics", config.health.port), ("http", config.dashboard.port)}
+    assert config.dashboard.metrics_port == config.health.port, "the monitor knows one name"
     probes = {
         (probe["httpGet"]["path"], probe["httpGet"]["port"])
         for _, each in deployed.containers()

@@ -12,7 +12,7 @@ from fluxplain.config import Config
 from fluxplain.kafka import client
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.embedded import EmbeddedBroker
-from fluxplain.kafka.metrics.backlogs import BacklogCollector
+from fluxplain.kafka.metrics.group_metrics import BacklogCollector
 from fluxplain.kafka.topics import backlogs, oldest_messages
 from fluxplain.kafka.topics.backlogs import BacklogMonitor, Backlogs, PartitionBacklog
 from fluxplain.kafka.topics.create import create_topics
