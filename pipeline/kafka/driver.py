@@ -5,8 +5,9 @@
 - deliver the messages of each partition in order, and commit only what it is asked to;
 - call :meth:`~fluxplain.kafka.worker.worker.RoleWorker.on_revoked` and ``on_assigned`` at each
   rebalance;
-- ``claim`` new partitions, then confirm its group membership with the broker, and only then
-  ``load`` each one and read from the offset that this returns.
+- call ``resume_commits`` with the times of the last commits of new partitions;
+- ``claim`` them, then confirm its group membership with the broker, and only then ``load`` each one
+  and read from the offset that this returns.
 """
 
 from collections.abc import Iterator, Mapping

@@ -60,6 +60,23 @@ def up_to_date(pipeline: KafkaPipeline) -> Scrape | None:
     return None if not ready or any(scrape.value(name) for name in behind) else scrape
 
 
+def test_a_worker_that_starts_again_knows_when_its_partitions_were_last_committed(
+    start: Start,
+) -> None:
+    name = "fluxplain_last_commit_timestamp_seconds"
+    with start() as pipeline:
+        began_at = time.time()
+        pipeline.process(observations(60))
+        ended_at = time.time()
+        for _ in range(2):  # a start alone changes nothing
+            pipeline.workers.crash("model-1")
+            pipeline.attend()
+            scrape = wait_until(lambda: up_to_date(pipeline), 60.0)
+            assert began_at < scrape.value(name, role="model") < ended_at
+        pipeline.process(observations(70)[60:])
+        assert ended_at < Scrape(pipeline).value(name, role="model")
+
+
 @pytest.mark.quick
 def test_metrics_tell_what_was_published_and_are_all_documented(
     start: Start, configure: Configure, tmp_path: Path

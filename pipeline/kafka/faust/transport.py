@@ -15,6 +15,7 @@ from faust.types import TP, AppT
 
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust import fetch
+from fluxplain.kafka.faust.commit_times import CommitTimes
 from fluxplain.kafka.faust.delivery import Delivery
 from fluxplain.kafka.faust.fast_wait import FastWaitService
 from fluxplain.kafka.worker.worker import RoleWorker
@@ -33,11 +34,14 @@ bounded elsewhere, but each may have 1 MiB."""
 
 
 class _ConsumerThread(driver.AIOKafkaConsumerThread):
+    commit_times: CommitTimes
+
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = FETCH_MAX_WAIT_MS
         # messages of aborted transactions were never observed
         consumer._isolation_level = "read_committed"
+        self.commit_times = CommitTimes(consumer)
         return consumer
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
@@ -97,6 +101,9 @@ class _Consumer(FastWaitService, driver.Consumer):
             return
         earliest: Mapping[TP, int] = await self.earliest_offsets(*new)
         ends: Mapping[TP, int] = await self.highwaters(*new)
+        # before the membership is confirmed by a commit
+        times = await self._thread.call_thread(self._thread.commit_times.read, new)
+        self.owner.resume_commits(times)
         await self.owner.claim([TopicPartition(*tp) for tp in new])
         if not await self._is_member(new, earliest):
             return  # claimed too late: another worker owns them

@@ -55,7 +55,8 @@ class StatusCollector(Collector):
         )
         yield self._of_worker(
             "fluxplain_last_commit_timestamp_seconds",
-            "Time of the worker's last commit, or of its start, in seconds since 1970.",
+            "Time of the last commit of the worker's partitions, also by an earlier worker, or of "
+            "its start if none is known, in seconds since 1970.",
             self._status.committer.committed_at,
         )
 

@@ -50,7 +50,8 @@ class Committer:
     """Runs the commit protocol for the partitions of an assignment.
 
     ``is_saving`` is true while it waits for outputs or the store; ``committed_at`` is the time of
-    the last commit, or of the start, in seconds since 1970. ``interval_s`` is the time between two
+    the last commit, also by an earlier worker, or of the start if none is known, in seconds since
+    1970. ``interval_s`` is the time between two
     commits, which follows the cost of the last one.
     """
 
@@ -58,12 +59,19 @@ class Committer:
     is_saving: bool = False
     committed_at: float = field(default_factory=time.time)
     interval_s: float = 0.0
+    _has_committed: bool = False
     _began_at: float = field(default_factory=time.monotonic)
     _ended_at: float = field(default_factory=time.monotonic)
     _finishing: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         self.interval_s = self.context.config.checkpoint.interval_s
+
+    def resume(self, times: Sequence[float]) -> None:
+        """Take over the times at which new partitions were last committed."""
+        for each in times:
+            self.committed_at = max(each, self.committed_at) if self._has_committed else each
+            self._has_committed = True
 
     async def commit_if_due(self) -> None:
         """Commit if the interval is over, or at once if something depends on it."""
@@ -172,7 +180,7 @@ class Committer:
         for each in new:
             each.partition.committed_offset = each.next_offset
             each.partition.must_commit = False
-            self.committed_at = time.time()
+            self.committed_at, self._has_committed = time.time(), True
         return all(each.partition.is_held for each in saved)
 
 

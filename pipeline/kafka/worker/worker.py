@@ -206,6 +206,10 @@ class RoleWorker:
         """Return whether the state of a partition is loaded."""
         return self._assignment.get(*tp) is not None
 
+    def resume_commits(self, times: Sequence[float]) -> None:
+        """Record when new partitions were last committed, by whichever worker had them."""
+        self._committer.resume(times)
+
     async def claim(self, tps: Collection[TopicPartition]) -> None:
         """Register as the owner of partitions; from then on readers ignore earlier owners."""
         await self._claims.claim(tps)
