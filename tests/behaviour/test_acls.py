@@ -119,7 +119,7 @@ class Setup:
             "topics": {"prefix": prefix, "partitions": 2},
             "checkpoint": topic_store(folder),
             "alerts": {"url": alerts_to},
-            "dashboard": {"port": 0},
+            "dashboard": {"port": 0, "metrics_port": 0},
         }
         self.path = write_config(folder / "fluxplain.toml", settings)
         self.config = load_config(self.path).on_broker(cluster.bootstrap_servers)
@@ -287,6 +287,13 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
         with_all_rights = RecordProducer(config)
         with_all_rights.send(config.topic("changes"), one.encode(), partition=0)
         wait_until(lambda: receiver.ids[-1:] == [one.id], timeout_s=60)
+        for role in roles:
+            pipeline.workers.remove(f"{role}-1")
+        inputs = {topic for role in roles for topic in config.inputs(role)}
+        for topic in inputs:  # for the dashboard, which reads how old it is
+            with_all_rights.send(config.topic(topic), b"?", partition=0)
+        with_all_rights.flush()
+        wait_until(lambda: inputs <= read_by(setup, "dashboard"), timeout_s=60)
     assert setup.audited("Denied") == set()
     unused = setup.granted() - setup.audited("Allowed")
     assert {right for right in unused if right.name not in EMERGENCIES} == set()
@@ -301,6 +308,12 @@ def stream(config: Config, n: int) -> Iterator[tuple[str, bytes]]:
             yield "labels", orjson.dumps({**identity, "y": y})
         else:
             yield "features", orjson.dumps({**identity, "x": x, "y": y})
+
+
+def read_by(setup: Setup, user: str) -> set[str]:
+    """Return the topics that a user has read."""
+    allowed = setup.audited("Allowed")
+    return {right.name for right in allowed if (right.user, right.operation) == (user, "READ")}
 
 
 def overview(url: str) -> Any:
