@@ -110,7 +110,7 @@ def test_a_region_is_the_whole_also_if_one_half_of_it_changes_more() -> None:
     for seed in range(20):
         _, before, after = sides(seed)
         truth = (after.values["x1"] > 0.6) & (after.values["x2"] <= 0.5)
-        more = truth * np.where(after.values["x3"] > 0.5, 1.6, 0.8)
+        more = truth * np.where(after.values["x3"] > 0.5, 2.0, 0.4)
         moved = after._replace(increments=after.increments + more)
         found = find_region(before, moved, ["city"], random.Random(seed))
         overlaps.append(0.0 if found is None else overlap(after, found.cuts, truth))
