@@ -54,6 +54,9 @@ def coverage(
     runs: Annotated[int, typer.Option(min=2, help="Runs of each stream.")] = 200,
     n: Annotated[int, typer.Option("--records", min=800, help="Records of a run.")] = 2500,
     model: Annotated[str, typer.Option(help="linear, or forest.")] = "linear",
+    stream: Annotated[
+        list[str], typer.Option(help="Run this stream only. Can be given several times.")
+    ] = [*STREAMS],  # noqa: B006
     processes: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
 ) -> None:
     """Print how often value ± 2 std_error holds the true value, and the mean of all runs.
@@ -70,11 +73,11 @@ def coverage(
     )
     print("| --- | --- | --- | --- | --- | --- |")
     with ProcessPoolExecutor(processes) as pool:
-        for stream in STREAMS:
-            found = [*pool.map(partial(estimates, stream, n, model=model), range(runs))]
+        for name in stream:
+            found = [*pool.map(partial(estimates, name, n, model=model), range(runs))]
             for row, *of_runs in zip(case.rows, *found, strict=True):
-                print(_line(stream, row, np.array(of_runs)), flush=True)
-            clock.say(f"{runs} runs of {n:,} records: {stream}")
+                print(_line(name, row, np.array(of_runs)), flush=True)
+            clock.say(f"{runs} runs of {n:,} records: {name}")
 
 
 class Case(NamedTuple):
