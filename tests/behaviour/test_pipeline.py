@@ -133,14 +133,38 @@ def test_publishes_what_the_reference_publishes_with_each_option_also_after_a_ki
 def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(
     start: Start, configure: Configure
 ) -> None:
-    configure(model={**SETTINGS["model"], "shards": 3})
+    shapley = {"ishap": {"reservoir_size": 50}, "interaction": {"reservoir_size": 50}}
+    explain = {**SETTINGS["explain"], **shapley, "methods": ["ipfi", "isage", "ipdp", *shapley]}
+    configure(model={**SETTINGS["model"], "shards": 3}, explain=explain)
     values = with_hostile(observations(600))
     with start() as pipeline:
         assert set(pipeline.workers.running("model")) == {f"model-{i}of3-1" for i in range(3)}
         pipeline.feed_killing(values, {200: "model-0of3-1", 400: "model-1of3-1"})
         pipeline.wait_until_idle()
-    assert_same(pipeline.published, reference(load_config(configure()), values))
+    assert_same(pipeline.published, reference(load_config(configure(explain=explain)), values))
     assert len(pipeline.workers.deaths) == 2
+
+
+def test_causes_and_regions_are_those_of_the_reference_also_after_kills(
+    start: Start, configure: Configure
+) -> None:
+    # a copy of the model is compared with it 1,000 observations later
+    configure(
+        explain={**SETTINGS["explain"], "methods": ["ipfi"]},
+        drift={**SENSITIVE_DRIFT, "follow_up": 300},
+    )
+    values = observations(4400)[:3000]
+    with start() as pipeline:
+        pipeline.feed_killing(values, {2150: "model-1", 2350: "explainer-1", 2450: "drift-1"})
+        pipeline.finish(values)
+    changes = [
+        Change.decode(value)
+        for key, of_key in pipeline.published.items()
+        if key[0] == "changes"
+        for value in of_key
+    ]
+    assert any(each.cause for each in changes)
+    assert any(each.region for each in changes if each.method == "loss")
 
 
 @pytest.mark.quick
