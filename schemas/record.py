@@ -188,7 +188,6 @@ def _adapter(cls: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(cast(type, cls))
 
 
-@lru_cache(maxsize=1_000)
 def is_newer(incarnation: Incarnation, than: Incarnation) -> bool:
     """Return whether an incarnation of a stream began after another one.
 
@@ -199,8 +198,13 @@ def is_newer(incarnation: Incarnation, than: Incarnation) -> bool:
     >>> is_newer("1/7", than="1")
     True
     """
-    first, second = (tuple(map(int, each.split("/"))) for each in (incarnation, than))
-    return first > second
+    return incarnation_key(incarnation) > incarnation_key(than)
+
+
+@lru_cache(maxsize=1_000)
+def incarnation_key(incarnation: Incarnation) -> tuple[int, ...]:
+    """Return a sort key of a stream's incarnations, the oldest first."""
+    return tuple(map(int, incarnation.split("/")))
 
 
 def stream_name(topic: str, partition: int) -> str:

@@ -42,10 +42,11 @@ def why(  # noqa: PLR0917  options of a command
 ) -> None:
     """Show the reasons for a single output.
 
-    Reasons are what each feature added to the output, by the model of that moment. If none were
-    published (see `[reasons]` in the settings), the model is rebuilt from the nearest checkpoint or
-    from the beginning of the log. Its prediction is then compared with the published one. Run this
-    where a worker would run, so that it finds the checkpoints.
+    Reasons are what each feature added to the output, by the model of that moment. Of several
+    observations with the id, the newest is meant. If no reasons were published for it (see
+    `[reasons]` in the settings), the model is rebuilt from the nearest checkpoint or from the
+    beginning of the log. Its prediction is then compared with the published one. Run this where a
+    worker would run, so that it finds the checkpoints.
     """
     if (id_ is None) == (seq is None):
         raise ConfigError("name one observation: its ID, or its seq with --seq")
@@ -73,16 +74,33 @@ def _stream(settings: Config | None, stream: str | None, seq: int | None) -> str
 
 
 def _say_why_not(found: Found, wanted: Wanted, local: Path | None) -> None:
-    if local is not None and found.prediction is not None:
+    prediction = found.prediction
+    if prediction is None:
+        raise ConfigError(f"there is no prediction with {wanted}")
+    asked = f"{wanted}{_which(prediction, found.earlier)}"
+    if local is not None:
         raise ConfigError(
-            f"{local} has no reasons for {wanted}: run `fluxplain local` with [reasons] in the "
+            f"{local} has no reasons for {asked}: run `fluxplain local` with [reasons] in the "
             "settings, for all observations or for this one (reasons.ids)"
         )
-    if found.prediction is None:
-        raise ConfigError(f"there is no prediction with {wanted}")
     raise ConfigError(
-        f"there are no reasons for {wanted}: too few observations came before it "
+        f"there are no reasons for {asked}: too few observations came before it "
         "(reasons.warm_up), or the model had no output"
+    )
+
+
+def _which(prediction: Prediction, earlier: Reasons | None) -> str:
+    """Return which observation was meant if an earlier one has reasons."""
+    if earlier is None:
+        return ""
+    if earlier.seq == prediction.seq and earlier.stream == prediction.stream:
+        return (
+            f" in incarnation {prediction.incarnation}, the newest (those of incarnation "
+            f"{earlier.incarnation} are about another model)"
+        )
+    return (
+        f", the newest of which is seq {prediction.seq:,} of {prediction.stream} (for the one "
+        f"before it: --seq {earlier.seq} --stream {earlier.stream})"
     )
 
 

@@ -1,9 +1,10 @@
 """Finds the published reasons for an output, and the observation that they are about."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
-from fluxplain.schemas import Prediction, Reasons, Record, is_newer
+from fluxplain.schemas import Prediction, Reasons, Record
+from fluxplain.schemas.record import incarnation_key
 
 
 class Wanted(NamedTuple):
@@ -26,35 +27,52 @@ class Wanted(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The newest reasons for an observation, one for each label, and its first prediction."""
+    """The reasons for an observation, one for each label, and its first prediction.
+
+    ``earlier`` are reasons of the latest earlier observation that could have been meant: one with
+    the same id, or one of an earlier incarnation.
+    """
 
     reasons: list[Reasons]
     prediction: Prediction | None
+    earlier: Reasons | None = None
 
 
 def find_reasons(records: Iterable[Record], wanted: Wanted) -> Found:
-    """Find what is published about an observation; of several with its id, about the newest."""
+    """Find what is published about an observation.
+
+    Of several with its id or seq it is the newest that has a prediction or reasons, in the newest
+    incarnation.
+    """
+    newest: _Place | None = None
     reasons: dict[object, Reasons] = {}
     prediction: Prediction | None = None
+    earlier: Reasons | None = None
     for record in records:
-        if isinstance(record, Reasons) and wanted.covers(record):
-            first = next(iter(reasons.values()), None)
-            if first is not None and _replaces(record, first):
-                reasons = {}
-            if first is None or not _replaces(first, record):
-                reasons[record.label] = record
-        elif (
-            isinstance(record, Prediction)
-            and record.observation is None  # made when it arrived, not when its label did
-            and wanted.covers(record)
-            and (prediction is None or not _replaces(prediction, record))
-        ):
-            prediction = record
-    return Found(list(reasons.values()), prediction)
+        if not _is_about(record, wanted):
+            continue
+        place = _place(record)
+        if newest is None or place > newest:
+            earlier = next(iter(reasons.values()), earlier)
+            newest, reasons, prediction = place, {}, None
+        if isinstance(record, Prediction):
+            prediction = record if place == newest else prediction
+        elif place == newest:
+            reasons[record.label] = record
+        elif earlier is None or place > _place(earlier):
+            earlier = record
+    return Found(list(reasons.values()), prediction, earlier)
 
 
-def _replaces(record: Reasons | Prediction, other: Reasons | Prediction) -> bool:
-    """Return whether a record is of a newer incarnation, or of a later observation."""
-    if record.incarnation != other.incarnation:
-        return is_newer(record.incarnation, than=other.incarnation)
-    return (record.stream, record.seq) > (other.stream, other.seq)
+_Place = tuple[tuple[int, ...], str, int]
+
+
+def _place(record: Reasons | Prediction) -> _Place:
+    return incarnation_key(record.incarnation), record.stream, record.seq
+
+
+def _is_about(record: Record, wanted: Wanted) -> TypeGuard[Reasons | Prediction]:
+    """Return whether a record is about an observation, and was made when that arrived."""
+    if isinstance(record, Prediction) and record.observation is not None:  # its label arrived
+        return False
+    return isinstance(record, Reasons | Prediction) and wanted.covers(record)

@@ -24,6 +24,7 @@ from fluxplain.stages import Message, ModelStage
 from fluxplain.stages.active_model import AwaitedModel
 from tests.cli.commands import one_line, refusal
 from tests.cli.commands import run_here as run
+from tests.kit import records as made
 from tests.kit import support as kit
 from tests.kit.in_process import run as run_in
 from tests.kit.settings import SETTINGS, write_config
@@ -118,6 +119,29 @@ def test_files_without_reasons_say_how_to_get_them(files: Path, unexplained: int
     assert f"has no reasons for id 'loan-{unexplained}'" in reason
     assert "[reasons]" in reason
     assert "no prediction with id 'loan-999'" in refusal("why", "loan-999", "--local", files)
+
+
+def test_reasons_of_an_earlier_observation_with_the_id_are_not_those_of_the_newest(
+    tmp_path: Path,
+) -> None:
+    first, last = (replace(made.prediction(seq), id="tx") for seq in (10, 500))
+    again = replace(first, incarnation="2")
+    with LocalFiles(tmp_path / "results") as files:
+        for record in (first, replace(made.reasons(10), id="tx"), last, again):
+            files.write(record)
+    asked = "--local", tmp_path / "results"
+    reason = refusal("why", "--seq", 500, *asked)
+    assert "has no reasons for seq 500: run" in reason
+    for wanted in (["tx"], ["--seq", 10]):
+        assert "in incarnation 2, the newest" in refusal("why", *wanted, *asked)
+    with LocalFiles(tmp_path / "results") as files:
+        for record in (first, replace(made.reasons(10), id="tx"), last):
+            files.write(record)
+    reason = refusal("why", "tx", *asked)
+    assert "id 'tx', the newest of which is seq 500 of features-0" in reason
+    assert "--seq 10 --stream features-0" in reason
+    shown = run("why", "--seq", 10, "--stream", "features-0", *asked).stdout
+    assert "features-0 seq 10, id tx" in shown
 
 
 def test_one_observation_must_be_named(files: Path) -> None:

@@ -1,0 +1,72 @@
+"""The reasons of the observation that is meant: the newest of several with its id or seq."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from fluxplain.results.reasons_lookup import Wanted, find_reasons
+from fluxplain.schemas import Prediction, Reasons
+from tests.kit.records import prediction, reasons
+
+ID = "tx"
+
+
+def both(seq: int, incarnation: str = "1") -> tuple[Prediction, Reasons]:
+    """Return prediction and reasons of an observation."""
+    return (
+        replace(prediction(seq), id=ID, incarnation=incarnation),
+        replace(reasons(seq), id=ID, incarnation=incarnation),
+    )
+
+
+def orders(records: Sequence[Prediction | Reasons]) -> list[list[Prediction | Reasons]]:
+    return [random.Random(seed).sample(records, len(records)) for seed in range(10)]
+
+
+FIRST, LAST = both(10), both(500)
+
+AGAIN = both(10, "2")
+
+
+@pytest.mark.parametrize(
+    ("published", "wanted", "expected"),
+    [
+        ([*FIRST, *LAST], Wanted(ID), LAST),
+        ([*FIRST, LAST[0]], Wanted(ID), (LAST[0], None)),
+        ([*FIRST, *AGAIN], Wanted(seq=10), AGAIN),
+        ([*FIRST, AGAIN[0]], Wanted(seq=10), (AGAIN[0], None)),
+        ([*LAST, AGAIN[0]], Wanted(ID), (AGAIN[0], None)),
+        ([*FIRST, LAST[0]], Wanted(seq=10), FIRST),
+        ([FIRST[0], LAST[1]], Wanted(ID), (None, LAST[1])),
+    ],
+)
+def test_reasons_and_prediction_are_of_the_same_observation_the_newest(
+    published: list[Prediction | Reasons],
+    wanted: Wanted,
+    expected: tuple[Prediction | None, Reasons | None],
+) -> None:
+    for records in orders(published):
+        found = find_reasons(records, wanted)
+        assert found.prediction == expected[0]
+        assert found.reasons == [each for each in expected[1:] if each is not None]
+
+
+def test_reasons_of_an_earlier_observation_are_known_too() -> None:
+    other = both(250)
+    for records in orders([*FIRST, *other, LAST[0]]):
+        assert find_reasons(records, Wanted(ID)).earlier == other[1]
+    assert find_reasons([*LAST, LAST[0]], Wanted(ID)).earlier is None
+
+
+def test_a_prediction_with_a_late_label_is_not_that_of_the_observation() -> None:
+    late = replace(prediction(700), id=ID, observation=500, first_prediction=True)
+    assert find_reasons([*LAST, late], Wanted(ID))[:2] == ([LAST[1]], LAST[0])
+
+
+def test_each_label_has_a_record() -> None:
+    other = replace(LAST[1], label=False)
+    for records in orders([*FIRST, *LAST, other]):
+        found = find_reasons(records, Wanted(ID)).reasons
+        assert sorted(found, key=str) == sorted([LAST[1], other], key=str)
