@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from fluxplain.results.pdp_history import compact
-from fluxplain.schemas import Reasons, is_newer
-from fluxplain.schemas.record import Incarnation, Label
+from fluxplain.schemas import Reasons
+from fluxplain.schemas.record import Label, incarnation_key
 
 MAX_OBSERVATIONS = 200
 """Newest observations of a stream whose reasons are kept."""
@@ -12,9 +12,12 @@ MAX_OBSERVATIONS = 200
 
 @dataclass(slots=True)
 class _Observation:
-    """The reasons for one output: label → record as JSON."""
+    """The reasons for one output: label → record as JSON.
 
-    incarnation: Incarnation
+    ``order`` sorts by incarnation, then by seq.
+    """
+
+    order: tuple[tuple[int, ...], int]
     texts: dict[Label | None, bytes] = field(default_factory=dict)
 
     @property
@@ -25,6 +28,7 @@ class _Observation:
 class RecentReasons:
     """The reasons for the newest outputs of a stream, as JSON.
 
+    The newest are those of the newest incarnation; within one, those with the largest seq.
     ``version`` is the store's version at which the latest were added; 0 if there are none.
     """
 
@@ -36,15 +40,17 @@ class RecentReasons:
     def add(self, reasons: Reasons, *, version: int, most: int) -> bool:
         """Add reasons within ``most`` bytes; return whether they are kept.
 
-        Those of an older incarnation are replaced, and so are repeated ones.
+        Of the same observation, those of an older incarnation are replaced, and so are repeated
+        ones.
         """
         text, seq = compact(reasons.encode()), reasons.seq
+        order = incarnation_key(reasons.incarnation), seq
         known = self._observations.get(seq)
-        if len(text) > most or (known and is_newer(known.incarnation, reasons.incarnation)):
+        if len(text) > most or (known is not None and known.order > order):
             return False
-        if known is None or known.incarnation != reasons.incarnation:
+        if known is None or known.order != order:
             self._drop(seq)
-            known = self._observations[seq] = _Observation(reasons.incarnation)
+            known = self._observations[seq] = _Observation(order)
         self.size += len(text) - len(known.texts.get(reasons.label, b""))
         known.texts[reasons.label] = text
         self.version = version
@@ -54,7 +60,7 @@ class RecentReasons:
     def trim(self, most: int) -> None:
         """Drop the oldest observations until ``most`` bytes are enough."""
         while len(self._observations) > MAX_OBSERVATIONS or self.size > most:
-            self._drop(min(self._observations))
+            self._drop(min(self._observations, key=self._order))
 
     def of(self, seq: int) -> list[bytes]:
         """Return the reasons for an observation as JSON, one for each label."""
@@ -63,7 +69,10 @@ class RecentReasons:
 
     def latest_first(self) -> list[list[bytes]]:
         """Return the reasons for each observation, the newest observation first."""
-        return [self.of(seq) for seq in sorted(self._observations, reverse=True)]
+        return [self.of(seq) for seq in sorted(self._observations, key=self._order, reverse=True)]
+
+    def _order(self, seq: int) -> tuple[tuple[int, ...], int]:
+        return self._observations[seq].order
 
     def _drop(self, seq: int) -> None:
         dropped = self._observations.pop(seq, None)

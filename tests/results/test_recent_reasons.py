@@ -47,6 +47,19 @@ def test_a_newer_incarnation_replaces_all_labels_of_an_older_one() -> None:
     assert (known.size, known.version) == (len(new.encode()), 3)
 
 
+def test_after_a_restart_from_the_logs_beginning_those_of_the_new_incarnation_are_kept() -> None:
+    old = [reasons(seq) for seq in range(1000, 1300)]
+    new = [replace(reasons(seq), incarnation="2") for seq in range(100, 250)]
+    known = kept(*old, *new)
+    assert seqs(known) == [*range(249, 99, -1), *range(1299, 1249, -1)]
+    late = kept(*new, *old)
+    assert late.latest_first() == known.latest_first(), "also if those of another partition follow"
+    all_new = [replace(reasons(seq), incarnation="2") for seq in range(100, 300)]
+    assert seqs(kept(*old, *all_new)) == [*range(299, 99, -1)]
+    room = 5 * len(old[0].encode())
+    assert seqs(kept(*old, *new, most=room)) == [*range(249, 244, -1)]
+
+
 @given(st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(1, 600)), max_size=80))
 @settings(PROPERTY, max_examples=40)
 def test_all_reasons_never_take_more_than_their_room(added: list[tuple[int, bool, int]]) -> None:
