@@ -1,14 +1,23 @@
 """The table ``[reasons]``."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from fluxplain.config.base import Section, Share, Size, wrong
+from fluxplain.config.label_settings import LabelType
 
 Class = StrictBool | StrictInt | StrictStr
 Label = Class
 Id = StrictInt | float | StrictStr
+
+CLASSES: Mapping[LabelType, tuple[type, str]] = {
+    "boolean": (bool, "true or false"),
+    "integer": (int, "integers"),
+    "string": (str, "texts"),
+}
+"""Type of the labels → that of the classes, and its name."""
 
 MOST_NAMES = 1_000
 """Most features in a record: more might not fit into a message."""
@@ -29,7 +38,8 @@ class ReasonsSettings(Section):
     predicted: list[Class] = []
     """Give reasons only if the predicted class is one of these; by default for all."""
     ids: list[Id] = []
-    """Observations that get reasons in any case, by their `id`."""
+    """Observations that get reasons in any case, by their `id`. `"40"` stands for the number 40,
+    too."""
     labels: Literal["predicted", "all"] | list[Label] = "predicted"
     """Classes whose probability is explained, each in a record of its own: the predicted one, all,
     or those in a list."""
@@ -57,3 +67,28 @@ class ReasonsSettings(Section):
         if self.labels == []:
             raise wrong("labels", self.labels, "must be 'predicted', 'all', or name a class")
         return self
+
+    def check(self, label: LabelType) -> None:
+        """Raise ``ValueError`` if no output of a model with such labels can meet a condition."""
+        named = {"predicted": self.predicted, "labels": self.labels}
+        for name, classes in named.items():
+            if isinstance(classes, list) and classes:
+                _check_classes(f"reasons.{name}", classes, label)
+        if label not in CLASSES:
+            return
+        if self.at_least is not None and self.at_least > 1.0:
+            reason = "must be at most 1: the explained output is a probability"
+            raise wrong("reasons.at_least", self.at_least, reason)
+        if self.at_most is not None and self.at_most < 0.0:
+            reason = "must be at least 0: the explained output is a probability"
+            raise wrong("reasons.at_most", self.at_most, reason)
+
+
+def _check_classes(key: str, classes: list[Class], label: LabelType) -> None:
+    if label not in CLASSES:
+        remedy = "leave it out, and choose by reasons.at_least and at_most"
+        reason = f"label.type is {label!r}, so there are no classes: {remedy}"
+        raise wrong(key, classes, reason)
+    kind, allowed = CLASSES[label]
+    if any(type(each) is not kind for each in classes):
+        raise wrong(key, classes, f"label.type is {label!r}, so classes must be {allowed}")

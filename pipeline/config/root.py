@@ -207,6 +207,7 @@ def _check(config: Tables) -> None:
     _check_pairs(config)
     _check_groups(config)
     _check_methods_of_features(config)
+    config.reasons.check(config.label.type)
     explained, shards = config.explained, config.model.shards
     check_names("alerts.features", config.alerts.features or (), explained, "what is explained")
     check_names("alerts.mute", config.alerts.mute, explained, "what is explained")

@@ -37,7 +37,7 @@ class StreamReasons:
         self._players = config.players
         size, warm_up = settings.reservoir_size, settings.warm_up
         self._background = Background(self._players, size, rng, warm_up)
-        self._ids = frozenset(settings.ids)
+        self._ids = frozenset(map(str, settings.ids))
         self._previous_seq: int | None = None
         self._skipped = self._count = 0
         self.asked_seq: int | None = None
@@ -84,7 +84,7 @@ class StreamReasons:
     def _is_listed(self, sample: Sample) -> bool:
         if self.asked_seq is not None:
             return sample.seq == self.asked_seq
-        return sample.id is not None and sample.id in self._ids
+        return sample.id is not None and str(sample.id) in self._ids
 
     def _is_drawn(self, sample: Sample, seed: str) -> bool:
         """Return whether an observation is among the share, before anything else is computed."""

@@ -160,6 +160,13 @@ def test_groups_are_one_reason_without_a_value() -> None:
         assert values["both"] is None
 
 
+def test_ids_are_compared_as_texts_as_why_does() -> None:
+    values = kit.linear_records(60)
+    values[40]["id"], values[41]["id"], values[42]["id"] = 40, "41", 42.5
+    chosen: dict[str, Any] = {"at_least": 1e6, "ids": ["40", 41, "42.5"]}
+    assert [each.seq for each in reasons_of(config_of(**chosen), values)] == [40, 41, 42]
+
+
 class Brittle(kit.Additive):
     """Fails where a large a meets a small b, which no record has."""
 
@@ -271,3 +278,49 @@ def test_mistakes_in_the_settings_are_named(settings: dict[str, Any], message: s
     with pytest.raises(ValidationError) as caught:
         config_of(**settings)
     assert message in explain_errors(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("label", "settings", "message"),
+    [
+        (
+            "number",
+            {"predicted": ["fraud"]},
+            "reasons.predicted is ['fraud'], but label.type is 'number', so there are no classes: "
+            "leave it out, and choose by reasons.at_least and at_most",
+        ),
+        ("none", {"predicted": [True]}, "reasons.predicted is [True], but label.type is 'none'"),
+        ("number", {"labels": ["a"]}, "reasons.labels is ['a'], but label.type is 'number'"),
+        (
+            "boolean",
+            {"predicted": ["fraud"]},
+            "reasons.predicted is ['fraud'], but label.type is 'boolean', so classes must be "
+            "true or false",
+        ),
+        ("boolean", {"labels": [1]}, "reasons.labels is [1], but label.type is 'boolean'"),
+        ("integer", {"predicted": [1, True]}, "so classes must be integers"),
+        ("string", {"predicted": [1]}, "so classes must be texts"),
+        ("boolean", {"at_least": 1.5}, "reasons.at_least is 1.5, but must be at most 1"),
+        ("integer", {"at_most": -0.1}, "reasons.at_most is -0.1, but must be at least 0"),
+    ],
+)
+def test_what_no_output_can_meet_is_a_mistake(
+    label: str, settings: dict[str, Any], message: str
+) -> None:
+    about = {"label": {"type": label}, "explain": {"loss": "auto"}}
+    with pytest.raises(ValidationError) as caught:
+        kit.make_config(**about, reasons=settings)
+    assert message in explain_errors(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("label", "settings"),
+    [
+        ("boolean", {"predicted": [True], "labels": [True, False], "at_least": 1.0}),
+        ("string", {"predicted": ["fraud"], "labels": "all"}),
+        ("number", {"at_least": 1.5, "labels": "all"}),
+    ],
+)
+def test_what_an_output_can_meet_is_accepted(label: str, settings: dict[str, Any]) -> None:
+    about = {"label": {"type": label}, "explain": {"loss": "auto"}}
+    assert kit.make_config(**about, reasons=settings)
