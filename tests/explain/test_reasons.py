@@ -394,12 +394,18 @@ def test_a_missing_feature_is_named() -> None:
         explainer.explain_one({"f0": 1.0})
 
 
-def test_the_draws_do_not_depend_on_the_order_of_equal_sets() -> None:
-    rng = random.Random(1)
-    rows = [{f: rng.random() for f in "abcdefg"} for _ in range(6)]
-    x = {f: rng.random() for f in "gfedcba"}
-    reasons, _ = explained(Function(lambda x: x["a"] * x["g"]), rows, x, features=list("abcdefg"))
-    assert list(reasons.contributions) == list("abcdefg")
+def test_the_order_in_which_observations_name_their_features_changes_no_draw() -> None:
+    names = [f"f{i}" for i in range(8)]
+    rows, [x] = normal_rows(20, names, seed=1), normal_rows(1, names, seed=2)
+    shuffled = [dict(random.Random(i).sample([*row.items()], 8)) for i, row in enumerate(rows)]
+    given = {"features": names, "most_inputs": 1_500}
+    reasons, _ = explained(Function(joint), rows, x, **given)
+    assert reasons.way == "permutations"
+    assert max(reasons.std_errors.values()) > 0.0
+    assert explained(Function(joint), shuffled, x, **given)[0] == reasons
+    backwards = dict(reversed(x.items()))
+    assert explained(Function(joint), rows, backwards, **given)[0] == reasons
+    assert explained(Function(joint), rows, x, seed=2, **given)[0] != reasons, "it has draws"
 
 
 def test_outputs_that_are_too_large_for_a_mean_are_an_error() -> None:
