@@ -59,6 +59,9 @@ class Reasons(Record):
     way
         How contributions were found: exactly, from the model's ``structure`` or from all
         ``subsets`` of the features; or estimated from ``permutations``.
+    missing
+        Those of ``names`` without a value in the observation: theirs was imputed. None if all had
+        one.
     model_version
         Version of the model; None if it has none.
     incarnation
@@ -83,6 +86,7 @@ class Reasons(Record):
     values: list[Value | None]
     rest: float
     way: Way
+    missing: list[str] | None = None
     model_version: str | None = None
     incarnation: Incarnation = FIRST_INCARNATION
 

@@ -132,6 +132,7 @@ class StreamReasons:
             values=[sample.x.get(name) for name in largest],
             rest=sum(others, 0.0),
             way=reasons.way,
+            missing=[name for name in largest if name in sample.missing] or None,
             model_version=model_version,
         )
 
@@ -146,6 +147,7 @@ def _fitting(sample: Sample, largest: Named) -> Named:
     """Return the first of the contributions, as many as surely fit into a message."""
     while True:
         texts = [text for name, _ in largest for text in (name, sample.x.get(name, 0))]
+        texts += [name for name, _ in largest if name in sample.missing]
         if NUMBER_BYTES * 3 * len(largest) + text_bytes(texts) <= MAX_RECORD_BYTES // 2:
             return largest
         largest = largest[: len(largest) // 2]

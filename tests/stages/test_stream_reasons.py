@@ -167,6 +167,22 @@ def test_ids_are_compared_as_texts_as_why_does() -> None:
     assert [each.seq for each in reasons_of(config_of(**chosen), values)] == [40, 41, 42]
 
 
+def test_values_that_were_missing_are_said_to_be_imputed() -> None:
+    values = kit.linear_records(40)
+    del values[30]["x"]["a"]
+    values[35]["x"] |= {"a": None, "c": None}
+    explain = {"groups": {"both": ["b", "c"]}}
+    for more in (dict[str, Any](), {"explain": explain}):
+        config = kit.linear_config(reasons=SMALL, missing={"policy": "impute"}, **more)
+        records = modelled(config, values)
+        absent = {each.seq: each.missing for each in kit.of_kind(records, Prediction)}
+        assert (absent[30], absent[35]) == (["a"], ["a", "c"])
+        for each in kit.of_kind(records, Reasons):
+            known = [name for name in each.names if name in (absent[each.seq] or [])]
+            assert each.missing == (known or None)
+            assert dict(zip(each.names, each.values, strict=True))["a"] is not None
+
+
 class Brittle(kit.Additive):
     """Fails where a large a meets a small b, which no record has."""
 

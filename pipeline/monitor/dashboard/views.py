@@ -275,6 +275,7 @@ def _reasons_line(records: list[dict[str, Any]]) -> dict[str, Any]:
     largest = [shown[name][:1] for name in ("names", "values", "contributions", "std_errors")]
     columns = ("feature", "value", "contribution", "std_error")
     found = {name: next(iter(each), None) for name, each in zip(columns, largest, strict=True)}
+    found["is_missing"] = found["feature"] in (shown["missing"] or ())
     return {**{name: shown[name] for name in _LISTED_REASONS}, **found}
 
 

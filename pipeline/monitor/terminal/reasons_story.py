@@ -57,11 +57,11 @@ def sentence(reasons: Reasons) -> str:
     'amount = 950 raised it by 0.800, hour = 3 lowered it by 0.100'
     """
     scale = max(map(abs, reasons.contributions), default=0.0)
-    rows = zip(reasons.names, reasons.values, reasons.contributions, strict=True)
+    rows = zip(_named(reasons), reasons.contributions, strict=True)
     said = ", ".join(
-        f"{_named(name, value)} {'raised' if contribution > 0.0 else 'lowered'} it by "
+        f"{named} {'raised' if contribution > 0.0 else 'lowered'} it by "
         f"{number(abs(contribution), scale)}"
-        for name, value, contribution in [*rows][:MOST]
+        for named, contribution in [*rows][:MOST]
         if contribution
     )
     return said or "no feature changed it"
@@ -79,22 +79,28 @@ def _table(reasons: Reasons) -> Table:
     table.add_column("adds", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     largest = max(map(abs, reasons.contributions), default=0.0)
-    rows = zip(
-        reasons.names, reasons.values, reasons.contributions, reasons.std_errors, strict=True
-    )
-    for name, value, contribution, error in rows:
+    rows = zip(_named(reasons), reasons.contributions, reasons.std_errors, strict=True)
+    for named, contribution, error in rows:
         style = "red" if contribution < 0.0 else "green"
         length = bar(abs(contribution), 0.0, largest, BAR_CELLS)
         known = None if reasons.way != "permutations" else error
         amount = measured(contribution, known, largest)
         signed = amount if contribution < 0.0 else f"+{amount}"
-        table.add_row(printable(_named(name, value)), signed, Text(length, style=style))
+        table.add_row(printable(named), signed, Text(length, style=style))
     if reasons.rest:
         table.add_row("all others", f"{reasons.rest:+.3g}", "")
     return table
 
 
-def _named(name: str, value: Value | None) -> str:
+def _named(reasons: Reasons) -> list[str]:
+    """Return the names with their values, or with what replaced missing ones."""
+    missing = reasons.missing or ()
+    rows = zip(reasons.names, reasons.values, strict=True)
+    return [_with_value(name, value, is_missing=name in missing) for name, value in rows]
+
+
+def _with_value(name: str, value: Value | None, *, is_missing: bool) -> str:
     if value is None:
         return name
-    return f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{name} (missing, replaced by {text})" if is_missing else f"{name} = {text}"

@@ -77,6 +77,17 @@ def test_an_address_opens_reasons_with_a_block_for_each_label(open_page: Open) -
         expect(headings.nth(i)).to_contain_text(f"Probability of {label}")
 
 
+def test_a_missing_value_is_said_to_be_replaced(running: Dashboard, open_page: Open) -> None:
+    running.publish(replace(reasons(1_475, stream=STREAM), missing=["amount"]))
+    visit = open_page("#reasons=1475")
+    cells = visit.page.locator("#reasons-page tbody tr .value")
+    expect(cells.nth(1)).to_have_text("missing, replaced by 950.5")
+    expect(cells.nth(2)).to_have_text("3")
+    visit.page.keyboard.press("Escape")
+    row = visit.page.locator("#reasons-rows tr").filter(has_text="tx-1475")
+    expect(row).to_contain_text("amount: missing, replaced by 950.5")
+
+
 def test_bars_begin_at_the_average_and_end_at_the_output(open_page: Open) -> None:
     visit = open_page("#reasons=1500")
     bars = visit.page.locator("#reasons-page").locator(".raised, .lowered")

@@ -6,6 +6,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -261,12 +262,21 @@ def test_reasons_are_listed_by_the_predicted_class_and_found_by_stream_and_seq(
     assert [row["seq"] for row in told["rows"]] == [7, 3]
     first = {"prediction": True, "label": True, "output": 0.75, "base": 0.25}
     largest = {"feature": "amount", "value": 950.5, "contribution": 0.6, "std_error": 0.03}
+    largest["is_missing"] = False
     assert told["rows"][0] == {"seq": 7, "id": "tx-7", **first, **largest}
     found = plain(config, known, f"/api/reasons/{STREAM}/7")
     assert found == [orjson.loads(each.encode()) for each in (other, predicted)]
     assert plain(config, known, "/api/overview")["reasons"] == known.version
     for path in (f"{STREAM}/8", "nobody-0/7", f"{STREAM}/x", f"{STREAM}/{'9' * 5000}"):
         assert get(config, known, f"/api/reasons/{path}")[0] == 404
+
+
+def test_the_list_says_whether_the_value_of_the_largest_reason_was_missing(config: Config) -> None:
+    known = Store()
+    for seq, missing in ((3, ["hour"]), (7, ["amount"])):
+        known.add(replace(reasons(seq, stream=STREAM), missing=missing))
+    rows = plain(config, known, f"/api/reasons?stream={STREAM}")["rows"]
+    assert [row["is_missing"] for row in rows] == [True, False]
 
 
 def test_a_stream_without_reasons_says_whether_its_settings_enable_them() -> None:

@@ -1,7 +1,7 @@
 // The contributions to one output, as a table with bars: each begins where the one before it ends.
 
 import { h, svg } from "./dom.js";
-import { number, signed, valueText } from "./format.js";
+import { number, sentText, signed } from "./format.js";
 
 /** Way of a record → how its contributions were found. */
 const HOW = {
@@ -36,8 +36,8 @@ function lines(record, output, base) {
 }
 
 /** What each feature adds, and from where to where. */
-function stepsOf({ base, names, contributions, std_errors: errors, values, rest, way }) {
-  const steps = names.map((name, i) => ({ name, value: values[i], adds: contributions[i], error: way === "permutations" ? errors[i] : null }));
+function stepsOf({ base, names, contributions, std_errors: errors, values, missing, rest, way }) {
+  const steps = names.map((name, i) => ({ name, value: values[i], isMissing: missing?.includes(name), adds: contributions[i], error: way === "permutations" ? errors[i] : null }));
   if (rest) steps.push({ name: "all others", value: null, adds: rest, error: null });
   let from = base;
   for (const step of steps) {
@@ -56,11 +56,11 @@ function scaleOf({ base, output }, steps) {
 
 const addition = ({ adds, error }, size) => `${signed(adds, size)}${error === null ? "" : ` ± ${number(error, size)}`}`;
 
-function line({ name, value = null, adds = 0, text, drawing }) {
+function line({ name, value = null, isMissing = false, adds = 0, text, drawing }) {
   const direction = { "1": "▲", "-1": "▼" }[Math.sign(adds)] ?? "";
   return h("tr", {},
     h("th", { scope: "row" }, name),
-    h("td", { class: "value" }, value === null ? "" : valueText(value)),
+    h("td", { class: "value" }, value === null ? "" : sentText(value, isMissing)),
     h("td", { class: "n" }, text, " ", h("span", { class: "direction", "aria-hidden": "true" }, direction)),
     h("td", { class: "drawing" }, svg("svg", { viewBox: "0 0 300 16", preserveAspectRatio: "none", "aria-hidden": "true" }, ...drawing)));
 }

@@ -29,6 +29,9 @@ export const signed = (value, scale) => (value > 0 ? "+" : "") + number(value, s
 /** Formats the value of a feature, a class or a number. */
 export const valueText = (value) => (typeof value === "number" && !Number.isInteger(value) ? minus(String(Number(value.toPrecision(6)))) : String(value));
 
+/** Formats the value of a feature, or what replaced a missing one. */
+export const sentText = (value, isMissing) => (isMissing ? `missing, replaced by ${valueText(value)}` : valueText(value));
+
 /** Formats an axis label, with a true minus sign and no superfluous digits. */
 export function tick(value) {
   if (value === 0) return "0";

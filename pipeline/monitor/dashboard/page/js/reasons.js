@@ -1,7 +1,7 @@
 // Reasons for single outputs: a list of the newest, and for each a page with a bar per feature.
 
 import { $, copyAddress, h, setText } from "./dom.js";
-import { count, number, plural, signed, valueText } from "./format.js";
+import { count, number, plural, sentText, signed, valueText } from "./format.js";
 import { data, view } from "./store.js";
 import { block } from "./contributions.js";
 import { timeText } from "./times.js";
@@ -86,7 +86,8 @@ const linkOf = (seq) => $("reasons-rows").querySelector(`a[data-reasons="${seq}"
 
 function line(row) {
   const output = row.label === null ? number(row.output) : `P(${row.label}) = ${number(row.output)}`;
-  const largest = row.feature === null ? "none" : `${row.feature}${row.value === null ? "" : ` = ${valueText(row.value)}`}`;
+  const value = row.value === null ? "" : `${row.is_missing ? ": " : " = "}${sentText(row.value, row.is_missing)}`;
+  const largest = row.feature === null ? "none" : `${row.feature}${value}`;
   return h("tr", {},
     h("th", { scope: "row" }, reasonsLink(known.stream, row.seq)),
     h("td", {}, row.id === null ? "–" : String(row.id)),
