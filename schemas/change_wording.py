@@ -17,6 +17,8 @@ def where(region: Region) -> str:
     >>> conditions = [Condition("salary", ">", 75000.0), Condition("city", "==", "Graz")]
     >>> where(Region(conditions, coverage=0.22, share=0.8))
     'salary > 75,000 and city = Graz: 22 % of the observations, 80 % of the change'
+    >>> where(Region([Condition("ts", "<=", 1700000802.9)], coverage=0.2, share=0.5))
+    'ts ≤ 1,700,000,802.9: 20 % of the observations, 50 % of the change'
     """
     shares = (
         f"{percent(region.coverage)} of the observations, {percent(region.share)} of the change"
@@ -67,7 +69,10 @@ def percent(share: float) -> str:
 
 
 def _condition(condition: Condition) -> str:
-    return f"{condition.feature} {OPERATORS[condition.op]} {_value(condition.value)}"
+    value = condition.value
+    # all digits: with fewer it could be another condition
+    text = f"{value:,}".removesuffix(".0") if isinstance(value, float) else str(value)
+    return f"{condition.feature} {OPERATORS[condition.op]} {text}"
 
 
 def _value(value: Value) -> str:

@@ -1,7 +1,7 @@
 """Adds evidence, cause and region to a change."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +10,16 @@ from fluxplain.drift.cause import cause_of
 from fluxplain.drift.evidence import evidence_of
 from fluxplain.drift.recent_observations import Columns, Recent
 from fluxplain.drift.region import Cut, Found, Side, find_region
+from fluxplain.drift.thresholds import shortest_between
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Condition, Region
 from fluxplain.schemas.record import Value
 
-DIGITS = 6
-"""Significant digits of the numbers in conditions."""
+DECIMALS = 6
+"""Decimals of coverage and share."""
+
+Category = Callable[[str, float], Value | None]
+"""Feature and code → category; None for the code of a number."""
 
 
 def with_what_is_behind(change: Change, recent: Recent, before: int, seed: str) -> Change:
@@ -43,15 +47,18 @@ def _region(change: Change, recent: Recent, span: tuple[int, int], seed: str) ->
     sides = [_side(own.between(*each), of_all) for each in ((span[0], begin), (begin, span[1]))]
     categorical = [feature for feature in of_all if recent.is_categorical(feature)]
     found = find_region(sides[0], sides[1], categorical, random.Random(f"{seed}/{change.id}"))
-    return as_region(found, lambda name, code: recent.category(name, change.method, code))
+    return as_region(found, sides, lambda name, code: recent.category(name, change.method, code))
 
 
-def as_region(found: Found | None, category: Callable[[str, float], Value | None]) -> Region | None:
-    """Return the published form of a region; ``category`` maps a feature's code to its category."""
+def as_region(found: Found | None, sides: Sequence[Side], category: Category) -> Region | None:
+    """Return the published form of a region.
+
+    Its thresholds have as few digits as divide the observations, ``sides``, in the same way.
+    """
     if found is None:
         return None
-    conditions = [_condition(cut, category) for cut in found.cuts]
-    return Region(conditions, round(found.coverage, DIGITS), round(found.share, DIGITS))
+    conditions = [_condition(cut, sides, category) for cut in found.cuts]
+    return Region(conditions, round(found.coverage, DECIMALS), round(found.share, DECIMALS))
 
 
 def _side(own: Columns, of_all: dict[str, Columns]) -> Side:
@@ -66,8 +73,11 @@ def _side(own: Columns, of_all: dict[str, Columns]) -> Side:
     return Side(values, own.increments)
 
 
-def _condition(cut: Cut, category: Callable[[str, float], Value | None]) -> Condition:
+def _condition(cut: Cut, sides: Sequence[Side], category: Category) -> Condition:
     name = category(cut.name, cut.at) if cut.is_equal else None
     if name is not None:
         return Condition(cut.name, "!=" if cut.is_not else "==", name)
-    return Condition(cut.name, ">" if cut.is_not else "<=", float(f"{cut.at:.{DIGITS}g}"))
+    observed = np.concatenate([side.values[cut.name] for side in sides])
+    above = float(observed[observed > cut.at].min(initial=np.inf))
+    threshold = shortest_between(cut.at, above)
+    return Condition(cut.name, ">" if cut.is_not else "<=", threshold)

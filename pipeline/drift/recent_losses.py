@@ -156,7 +156,7 @@ class RecentLosses:
             for part in parts
         ]
         found = find_region(sides[0], sides[1], categories, random.Random(seed))
-        return as_region(found, lambda name, code: categories[name][int(code)])
+        return as_region(found, sides, lambda name, code: categories[name][int(code)])
 
 
 def _characters(*values: Value | None) -> int:

@@ -20,7 +20,15 @@ expect.set_options(timeout=20_000)
 
 CAUSE = Cause("model", 0.05, 0.02, 0.25, 0.03, 0.01, 0.0)
 
-REGION = Region([Condition("salary", ">", 75_000), Condition("age", "<=", 39.5)], 0.22, 0.8)
+REGION = Region(
+    [
+        Condition("salary", ">", 75_000),
+        Condition("age", "<=", 39.5),
+        Condition("ts", ">", 1_700_000_802.9),
+    ],
+    coverage=0.22,
+    share=0.8,
+)
 
 EVIDENCE = [
     Evidence(1_500, increment=0.75),
@@ -53,7 +61,8 @@ def test_a_change_says_why_where_and_in_which_records(running: Dashboard, open_p
         "Data0.050 ± 0.020",
         "Model0.250 ± 0.030",
         "Together0.010 ± 0",
-        "salary > 75,000 and age ≤ 39.5: 22 % of the observations, 80 % of the change",
+        "salary > 75,000 and age ≤ 39.5 and ts > 1,700,000,802.9: "
+        "22 % of the observations, 80 % of the change",
         "same shares of all importance as between records 200 and 1,100.",
         "record 1,500: increment +0.750",
         "record 1,501; salary = 2,000,000, outside of 20,000 to 150,000 before",

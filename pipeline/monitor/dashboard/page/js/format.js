@@ -29,6 +29,9 @@ export const signed = (value, scale) => (value > 0 ? "+" : "") + number(value, s
 /** Formats the value of a feature, a class or a number. */
 export const valueText = (value) => (typeof value === "number" && !Number.isInteger(value) ? minus(String(Number(value.toPrecision(6)))) : String(value));
 
+/** Formats the value of a condition, with all digits: with fewer it could be another condition. */
+export const exactText = (value) => (typeof value === "number" ? minus(String(value).replace(/^-?\d+(?=\.|$)/, (whole) => count(Number(whole)))) : String(value));
+
 /** Formats the value of a feature, or what replaced a missing one. */
 export const sentText = (value, isMissing) => (isMissing ? `missing, replaced by ${valueText(value)}` : valueText(value));
 

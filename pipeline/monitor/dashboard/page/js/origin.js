@@ -1,7 +1,7 @@
 // Of one change: why it happened, where it lies, and which observations moved it most.
 
 import { $, h } from "./dom.js";
-import { count, signed, valueText } from "./format.js";
+import { count, exactText, signed, valueText } from "./format.js";
 import { colors } from "./charts.js";
 import { errorBars } from "./bars.js";
 import { reasonsLink } from "./reasons.js";
@@ -52,7 +52,7 @@ function partsOf(cause) {
 const grouped = (value) => (Number.isInteger(value) ? count(value).replace("-", "−") : valueText(value));
 
 function where({ conditions, coverage, share }) {
-  const region = conditions.map(({ feature, op, value }) => `${feature} ${SIGNS[op]} ${grouped(value)}`).join(" and ");
+  const region = conditions.map(({ feature, op, value }) => `${feature} ${SIGNS[op]} ${exactText(value)}`).join(" and ");
   return `${region || "everywhere"}: ${percent(coverage)} of the observations, ${percent(share)} of the change`;
 }
 
