@@ -12,6 +12,7 @@ Setting = Literal[
     "method",
     "feature",
     "status",
+    "cause",
     "learning",
     "mute",
     "min_severity",
@@ -80,7 +81,7 @@ class AlertFilter:
     def _unwanted(self, change: Change) -> Setting | None:
         """Return the setting that excludes a change."""
         wanted, effect = self._settings, change.effect_size
-        features, feature = wanted.features, change.feature
+        features, feature, cause = wanted.features, change.feature, change.cause
         # what was sent may have become small
         was_sent = change.is_follow_up and "noticed" in wanted.statuses
         is_urgent = change.is_notice or is_at_least(severity(change), wanted.min_severity)
@@ -90,6 +91,7 @@ class AlertFilter:
             "method": change.method is not None and change.method not in wanted.methods,
             "feature": bool(features and feature and feature not in features),
             "status": change.status is not None and change.status not in wanted.statuses,
+            "cause": cause is not None and cause.kind not in wanted.causes,
             "learning": change.learning and not wanted.learning,
             "mute": feature in wanted.mute,
             "min_severity": not was_sent and not is_urgent,

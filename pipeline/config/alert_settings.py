@@ -6,8 +6,9 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from fluxplain.config.base import wrong
 from fluxplain.config.secrets import Secret, Secrets, split_url
-from fluxplain.schemas.change import Kind, NoticeKind, Status
+from fluxplain.schemas.change import CauseKind, Kind, NoticeKind, Status
 from fluxplain.schemas.methods import Watched
 
 Severity = Literal["low", "medium", "high"]
@@ -48,6 +49,10 @@ class AlertSettings(Secrets):
     """Send only changes of these features, groups and pairs; by default all."""
     statuses: Annotated[list[Status], NOT_EMPTY] = ["noticed", "transient", "reverted"]
     """Send changes when they are noticed, and if they do not last."""
+    causes: Annotated[list[CauseKind], NOT_EMPTY] = list(get_args(CauseKind))
+    """Send only changes with these causes. A cause is known when a change is confirmed, so this
+    needs `statuses` without `"noticed"`, as `["confirmed", "unclear"]`. Changes without a cause,
+    such as those of the loss, are sent."""
     mute: Mapping[str, Annotated[str, NOT_EMPTY]] = {}
     """Features, groups and pairs whose changes are not sent, with the reason for each."""
     learning: bool = False
@@ -67,7 +72,19 @@ class AlertSettings(Secrets):
         _check_url("proxy", self.proxy, ("http",))
         if self.signing_secret() is None and self.format == "pagerduty":
             raise ValueError("secret is not set, but format 'pagerduty' needs the integration key")
+        is_late = "noticed" not in self.statuses and {"confirmed", "unclear"} & {*self.statuses}
+        if self.chooses_causes and not is_late:
+            reason = (
+                "a cause is known when a change is confirmed: statuses must name 'confirmed' or "
+                "'unclear', and not 'noticed'"
+            )
+            raise wrong("causes", self.causes, reason)
         return self
+
+    @property
+    def chooses_causes(self) -> bool:
+        """Whether some causes are left out."""
+        return {*self.causes} != {*get_args(CauseKind)}
 
     def signing_secret(self) -> bytes | None:
         """Return the secret that signs alerts; None if there is none."""

@@ -6,15 +6,17 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from fluxplain.alerts import filter as filter_module
 from fluxplain.alerts.filter import AlertFilter
 from fluxplain.config import AlertSettings
+from fluxplain.config.messages import explain_errors
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import Kind
+from fluxplain.schemas.change import Cause, CauseKind, Kind
 from fluxplain.schemas.methods import Watched
 from tests.kit.records import STREAM, change, loss_change
-from tests.kit.support import PROPERTY
+from tests.kit.support import PROPERTY, make_config
 
 ALERT = None
 """What there is no objection to."""
@@ -35,6 +37,13 @@ def sent(alerts: AlertFilter, change: Change, at_s: float) -> bool:
     alerts.delivered(change, at_s)
     return True
 
+
+def caused(kind: CauseKind) -> Change:
+    cause = Cause(kind, 0.1, 0.01, 0.1, 0.01, 0.0, 0.01)
+    return replace(change("a", 1), status="confirmed", cause=cause)
+
+
+BY_CAUSE = {"causes": ["model", "both"], "statuses": ["confirmed", "unclear"]}
 
 MINOR = replace(change("a", 1), effect_size=0.05, loss_before=0.2, loss_after=0.2)
 
@@ -74,6 +83,14 @@ MINOR = replace(change("a", 1), effect_size=0.05, loss_before=0.2, loss_after=0.
         (replace(change("a", 1), learning=True), {}, "learning"),
         (replace(change("a", 1), learning=True), {"learning": True}, ALERT),
         (notice("gap"), {"statuses": ["confirmed"]}, ALERT),
+        (caused("model"), BY_CAUSE, ALERT),
+        (caused("both"), BY_CAUSE, ALERT),
+        (caused("data"), BY_CAUSE, "cause"),
+        (caused("unclear"), BY_CAUSE, "cause"),
+        (caused("data"), {"statuses": ["confirmed"]}, ALERT),
+        (replace(caused("data"), cause=None), BY_CAUSE, ALERT),
+        (replace(loss_change(1), status="confirmed"), BY_CAUSE, ALERT),
+        (notice("gap"), BY_CAUSE, ALERT),
     ],
 )
 def test_each_setting_excludes_what_it_names(
@@ -193,3 +210,24 @@ def test_those_who_were_told_of_a_change_are_told_once_that_it_did_not_last() ->
     other = replace(change("a", 2), status="noticed", effect_size=0.3)
     assert not sent(alerts, other, 3.0)
     assert alerts.objection(replace(other, status="reverted"), 4.0) == "unknown"
+
+
+def refused(**settings: Any) -> str:
+    with pytest.raises(ValidationError) as caught:
+        make_config(**settings)
+    return explain_errors(caught.value)
+
+
+@pytest.mark.parametrize("statuses", [["noticed", "confirmed"], ["transient", "reverted"]])
+def test_changes_are_chosen_by_cause_only_when_it_is_known(statuses: list[str]) -> None:
+    assert refused(alerts={"causes": ["model"], "statuses": statuses}) == (
+        "alerts.causes is ['model'], but a cause is known when a change is confirmed: statuses "
+        "must name 'confirmed' or 'unclear', and not 'noticed'"
+    )
+    every = list(get_args(CauseKind))
+    assert make_config(alerts={"causes": every, "statuses": statuses})
+
+
+def test_without_causes_none_can_be_chosen() -> None:
+    reason = refused(alerts=BY_CAUSE, drift={"causes": False})
+    assert reason.startswith("alerts.causes is ['model', 'both'], but drift.causes is false")
