@@ -1,4 +1,4 @@
-"""What the experiments' tests need."""
+"""What the tests of measuring programs with real data need."""
 
 import os
 
