@@ -7,10 +7,12 @@ from itertools import pairwise
 from math import exp, factorial
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from river import compose, linear_model, naive_bayes, optim, preprocessing, tree
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from fluxplain.explain.output_reasons import IncrementalReasons, OutputReasons
 from tests.kit import support as kit
@@ -186,6 +188,36 @@ def test_few_features_have_exact_contributions_whatever_the_model(name: str) -> 
     rows = [{f: x[f] for f in NAMES} for x in shop_rows(9, seed=1)]
     for x in normal_rows(3, NAMES, seed=2):
         assert_exact(model, rows, x)
+
+
+class OfFrames:
+    """Asks an estimator of scikit-learn about one observation."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+
+    def predict_one(self, x: Row) -> float:
+        return float(self._estimator.predict(pd.DataFrame([x]))[0])
+
+    def predict_proba_one(self, x: Row) -> dict[Any, float]:
+        [shares] = self._estimator.predict_proba(pd.DataFrame([x]))
+        return dict(zip(self._estimator.classes_.tolist(), shares.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, RandomForestClassifier])
+def test_forests_of_scikit_learn_have_the_contributions_of_their_enumeration(kind: Any) -> None:
+    names = "abcde"
+    frame = pd.DataFrame(normal_rows(300, names, seed=7))
+    y = frame["a"] * frame["b"] + (frame["c"] > 0.0) * frame["d"]
+    of_classes = kind is RandomForestClassifier
+    forest = kind(10, random_state=1).fit(frame, y > 0.0 if of_classes else y)
+    rows, [x] = normal_rows(8, names, seed=1), normal_rows(1, names, seed=2)
+    reasons, _ = explained(forest, rows, x)
+    expected = enumerated(OfFrames(forest), x, rows, reasons.label, alone(names))
+    assert (reasons.label is not None) == of_classes
+    assert max(map(abs, expected.values())) > 0.05
+    assert reasons.contributions == pytest.approx(expected, abs=EXACT)
+    assert set(reasons.std_errors.values()) == {0.0}
 
 
 def test_some_classes_are_not_known_to_every_output() -> None:
