@@ -153,7 +153,10 @@ def test_causes_and_regions_are_those_of_the_reference_also_after_kills(
         explain={**SETTINGS["explain"], "methods": ["ipfi"]},
         drift={**SENSITIVE_DRIFT, "follow_up": 300},
     )
-    values = observations(4400)[:3000]
+    values = [orjson.loads(value) for value in observations(6000)[:3000]]
+    for value in values[2200:]:
+        value["y"] = int(value["y"] != (value["x"]["age"] < 40))
+    values = [orjson.dumps(value) for value in values]
     with start() as pipeline:
         pipeline.feed_killing(values, {2150: "model-1", 2350: "explainer-1", 2450: "drift-1"})
         pipeline.finish(values)
