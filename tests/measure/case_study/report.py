@@ -8,8 +8,14 @@ import numpy as np
 from deploy.docs.words import table
 from tests.measure.case_study.arms import ARMS, OURS
 from tests.measure.case_study.payments import LEAKING, Fault
+from tests.measure.case_study.study import Plan, accuracy_places
 
-FAULTS: dict[Fault, str] = {"hidden": "hidden fault", "visible": "visible fault", "none": "control"}
+FAULTS: dict[Fault, str] = {
+    "migration": "migration",
+    "hidden": "hidden fault",
+    "visible": "visible fault",
+    "none": "control",
+}
 
 TOGETHER = "ours, all together"
 
@@ -24,8 +30,9 @@ First = tuple[int, str]
 
 
 def tables(results: Results) -> str:
-    """Return the three tables as Markdown."""
-    return "\n\n".join((_accuracy(results), _leads(results), _control(results)))
+    """Return the tables as Markdown: accuracy, leads of each fault, alarms of the control."""
+    leads = [_leads(results, fault) for fault in FAULTS if fault != "none"]
+    return "\n\n".join((_accuracy(results), *leads, _control(results)))
 
 
 def _accuracy(results: Results) -> str:
@@ -33,28 +40,26 @@ def _accuracy(results: Results) -> str:
     for fault, title in FAULTS.items():
         shares = np.array([run["accuracy"] for run in _runs(results, fault)])
         rows.append([title, *(_interval(each, "{:.1%}".format) for each in shares.T)])
-    return table(["stream", "before the fault", "at its end", "right after it"], rows)
+    places = accuracy_places(Plan(**results["plan"]))
+    return table(["stream", *(f"{a:,} to {b:,}" for a, b in places)], rows)
 
 
-def _leads(results: Results) -> str:
-    header = ["monitor"]
-    for fault in ("hidden", "visible"):
-        header += [f"{fault}: in time", "lead", f"names {LEAKING}"]
+def _leads(results: Results, fault: Fault) -> str:
     rows = []
     for title, arms in _rows():
-        cells = [title]
-        for fault in ("hidden", "visible"):
-            firsts = [_first(results, run, arms) for run in _runs(results, fault)]
-            leads = np.array([_lead(results, first) for first in firsts])
-            found = [first for first, lead in zip(firsts, leads, strict=True) if first and lead > 0]
-            named = sum(first[1] == LEAKING for first in found)
-            cells += [
+        firsts = [_first(results, run, arms) for run in _runs(results, fault)]
+        leads = np.array([_lead(results, first) for first in firsts])
+        found = [first for first, lead in zip(firsts, leads, strict=True) if first and lead > 0]
+        named = sum(first[1] == LEAKING for first in found)
+        rows.append(
+            [
+                title,
                 f"{len(found)} of {len(firsts)}",
                 _interval(leads, _payments),
                 f"{named} of {len(found)}" if found and found[0][1] else "–",
             ]
-        rows.append(cells)
-    return table(header, rows)
+        )
+    return table([f"{FAULTS[fault]}: monitor", "in time", "lead", f"names {LEAKING}"], rows)
 
 
 def _control(results: Results) -> str:

@@ -26,10 +26,10 @@ class Plan(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The alarms of each arm, and the share of right predictions before, in and after the fault."""
+    """The alarms of each arm, and the shares of right predictions in ``accuracy_places``."""
 
     alarms: Alarms
-    accuracy: tuple[float, float, float]
+    accuracy: list[float]
 
 
 def run(plan: Plan, fault: Fault, seed: int) -> Found:
@@ -45,9 +45,15 @@ def run(plan: Plan, fault: Fault, seed: int) -> Found:
     return Found(alarms_of(watched, watched_payments), _accuracy(plan, watched.errors))
 
 
-def _accuracy(plan: Plan, errors: Any) -> tuple[float, float, float]:
-    """Return the shares before the fault, in its last payments, and right after its end."""
+def accuracy_places(plan: Plan) -> list[tuple[int, int]]:
+    """Return where accuracy is measured: before the fault, in each part of it, and right after.
+
+    A part is as long as the labels' delay.
+    """
     length = plan.delay
-    places = ((0, plan.begins), (plan.ends - length, plan.ends), (plan.ends, plan.ends + length))
-    before, late, after = (1.0 - float(np.mean(errors[a:b])) for a, b in places)
-    return before, late, after
+    parts = [(a, a + length) for a in range(plan.begins, plan.ends, length)]
+    return [(0, plan.begins), *parts, (plan.ends, plan.ends + length)]
+
+
+def _accuracy(plan: Plan, errors: Any) -> list[float]:
+    return [1.0 - float(np.mean(errors[a:b])) for a, b in accuracy_places(plan)]
