@@ -86,7 +86,8 @@ class DriftSettings(Section):
     """After so many observations, a second record says whether a change has lasted."""
     causes: bool = True
     """Whether to compare the model with older ones on some observations, so that a change can be
-    traced to the data or the model. It keeps two copies of the model."""
+    traced to the data or the model, and a region found. It keeps two copies of the model, and up to
+    two more while the outcome of a change of the loss is not known."""
     detector: OfNumbers = "glr"
     """`"glr"` compares means (generalized likelihood ratio); one of River's detectors (`"kswin"` is
     slow); or your own class with River's interface (`update` and `drift_detected`)."""

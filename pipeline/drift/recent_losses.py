@@ -11,7 +11,7 @@ import numpy as np
 from fluxplain.drift.behind import as_region
 from fluxplain.drift.evidence import most_moving
 from fluxplain.drift.region import Side, find_region
-from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Region, Signal
 from fluxplain.schemas.observation import Id
@@ -22,6 +22,12 @@ MOST_VALUES = 200_000
 
 MOST_CHARACTERS = 8_000_000
 """Most characters of categories and ids that are kept: 8 MB, or up to 32 MB in some scripts."""
+
+MOST_ASKED = 400
+"""Most observations since a change that a former model is asked about, in one step."""
+
+LEAST_EXPLAINED = 0.5
+"""A change is due to what is new if a former model loses this share of its step, at least."""
 
 SIGNALS: tuple[Signal, ...] = ("increment", "error")
 
@@ -52,6 +58,7 @@ class RecentLosses:
     """
 
     def __init__(self, kinds: Mapping[str, bool], length: int) -> None:
+        self._names = [*kinds]
         self._numeric = [name for name, is_categorical in kinds.items() if not is_categorical]
         self._categorical = [name for name, is_categorical in kinds.items() if is_categorical]
         length = max(1, min(length, MOST_VALUES // len(kinds)))
@@ -95,8 +102,9 @@ class RecentLosses:
         """Return a change with its evidence, and its region if it is the second record.
 
         The region compares the observations since the change with at most ``before`` before it.
-        Since the change the losses of a ``former`` model count, one from before it: a model that
-        learns no longer loses where it has learned, and loses where it has forgotten.
+        If the loss rose, those of a ``former`` model count since then, one from before the change:
+        a model that learns no longer loses where it has learned, and loses where it has forgotten.
+        If the former one loses no more than before, it was the model that changed.
         """
         signal, begin = change.signal, change.after_seq
         if signal not in SIGNALS or begin is None or not self._ids:
@@ -112,37 +120,47 @@ class RecentLosses:
         change = replace(change, evidence=sorted(evidence, key=lambda each: each.seq) or None)
         if change.status == "noticed":
             return change
-        end = known if change.lasted is None else np.searchsorted(seqs, begin + change.lasted)
-        parts = slice(max(0, place - before), place), slice(place, int(end))
-        if former is not None:
-            numbers = self._of_former(former, rows, parts[1], signal, numbers)
+        end = known if change.lasted is None else int(np.searchsorted(seqs, begin + change.lasted))
+        before_it, since = np.arange(max(0, place - before), place), np.arange(place, end)
+        if not len(before_it) or not len(since):
+            return change
+        parts = before_it, since
+        if former is not None and change.direction == "rose":
+            step, mean = (change.after or 0.0) - (change.before or 0.0), numbers[before_it].mean()
+            asked = since[:: -(-len(since) // MOST_ASKED)]
+            losses = self._losses_of(former, rows, asked, signal)
+            rise = 0.0 if losses is None else losses.mean() - mean
+            if losses is not None and rise > 0.0 and rise >= LEAST_EXPLAINED * step:
+                numbers, parts = numbers.copy(), (before_it, asked)
+                numbers[asked] = losses
+        rises = numbers[parts[1]].mean() > numbers[parts[0]].mean()
+        if rises != (change.direction == "rose"):
+            return change
         return replace(change, region=self._region(rows, numbers, parts, f"{seed}/{change.id}"))
 
-    def _of_former(
-        self, former: Losses, rows: Floats, which: slice, signal: Signal, numbers: Floats
-    ) -> Floats:
-        """Return the numbers, those of ``which`` of a former model; unchanged if that fails."""
-        found = numbers.copy()
-        numeric, columns = rows[:, len(SIGNALS) :].tolist(), self._numeric
-        labels, categories = [*self._labels], [*self._categories]
+    def _losses_of(
+        self, former: Losses, rows: Floats, which: Places, signal: Signal
+    ) -> Floats | None:
+        """Return what a former model loses on some observations; None if it fails on one."""
+        numeric, labels = rows[:, len(SIGNALS) :].tolist(), [*self._labels]
+        categories, found = [*self._categories], []
         try:
-            for k in range(which.start, which.stop):
-                x: dict[str, Value] = {
-                    name: value
-                    for name, value in zip(columns, numeric[k], strict=True)
-                    if not math.isnan(value)
-                }
+            for k in which.tolist():
+                known = dict(zip(self._numeric, numeric[k], strict=True))
+                x: dict[str, Value] = {n: v for n, v in known.items() if not math.isnan(v)}
                 texts = zip(self._categorical, categories[k], strict=True)
                 x |= {name: value for name, value in texts if value is not None}
-                found[k] = former(x, labels[k])[signal]
+                # in the order that the model knows
+                x = {name: x[name] for name in self._names if name in x}
+                found.append(former(x, labels[k])[signal])
         except MemoryError:
             raise
         except Exception:  # the model's own code may raise anything
-            return numbers
-        return found if np.isfinite(found[which]).all() else numbers
+            return None
+        return np.array(found) if np.isfinite(found).all() else None
 
     def _region(
-        self, rows: Floats, numbers: Floats, parts: tuple[slice, slice], seed: str
+        self, rows: Floats, numbers: Floats, parts: tuple[Places, Places], seed: str
     ) -> Region | None:
         values = dict(zip(self._numeric, rows[:, len(SIGNALS) :].T, strict=True))
         categories = dict[str, list[Value]]()

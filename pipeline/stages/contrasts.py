@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from fluxplain.config import Config
-from fluxplain.evaluate import Evaluator, Output, Table, Value
+from fluxplain.evaluate import Encoding, Evaluator, Output, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.effects import ice_importances
@@ -39,6 +39,21 @@ Moves = dict[tuple[str, Method], float]
 
 
 @dataclass(frozen=True, slots=True)
+class FormerModel:
+    """The model as it was at observation ``seq``."""
+
+    seq: int
+    evaluate: Evaluator
+    encoding: Encoding
+
+    def output(self, x: dict[str, Value]) -> Output:
+        """Return its output on an observation; raises what the model raises."""
+        questions = Questions(self.encoding.observe(x), {})
+        [output] = evaluate(self.evaluate, questions).prediction.outputs()
+        return output
+
+
+@dataclass(frozen=True, slots=True)
 class Older:
     """The model as it was at observation ``seq``, with its samples, and observations before it."""
 
@@ -47,11 +62,10 @@ class Older:
     methods: MethodSet
     observations: Sequence[dict[str, Value]]
 
-    def output(self, x: dict[str, Value]) -> Output:
-        """Return its output on an observation; raises what the model raises."""
-        observed = self.methods.encoding.observe(x)
-        [output] = evaluate(self.evaluate, Questions(observed, {})).prediction.outputs()
-        return output
+    @property
+    def model(self) -> FormerModel:
+        """The model alone."""
+        return FormerModel(self.seq, self.evaluate, self.methods.encoding)
 
 
 class Contrasts:

@@ -8,7 +8,7 @@ from typing import Any
 from fluxplain.config import Config
 from fluxplain.drift.effect_gate import EffectGate
 from fluxplain.drift.evidence import EARLIER
-from fluxplain.drift.follow_up import MOST_OPEN, OpenChanges, Outcome, Shift
+from fluxplain.drift.follow_up import OpenChanges, Outcome, Shift
 from fluxplain.drift.noticed import noticed
 from fluxplain.drift.recent_losses import Losses, RecentLosses
 from fluxplain.drift.sentences import sentence
@@ -18,9 +18,12 @@ from fluxplain.explain.losses import Loss, Target
 from fluxplain.schemas import FIRST_INCARNATION, Change
 from fluxplain.schemas.change import Signal
 from fluxplain.schemas.numbers import is_moderate
-from fluxplain.stages.contrasts import Older
+from fluxplain.stages.contrasts import FormerModel, Older
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.predictions import predicted
+
+MOST_FORMER = 2
+"""Largest number of former models that are kept until it is known what became of changes."""
 
 
 class LossChanges:
@@ -43,7 +46,7 @@ class LossChanges:
             kinds = {name: name in config.categorical for name in config.features}
             self._recent = RecentLosses(kinds, 3 * self._follow_up + EARLIER)
         self._loss = config.loss()
-        self._former: dict[str, Losses] = {}
+        self._former: dict[str, FormerModel] = {}
         self.newest_seq: int | None = None
         self._gate, self._open = EffectGate(config.drift.min_effect), OpenChanges()
 
@@ -99,15 +102,18 @@ class LossChanges:
     def _losses_of_former(self, change: Change, older: Older | None) -> Losses | None:
         """Keep the model from before a change when it is noticed; return its losses afterwards."""
         if change.status != "noticed":
-            return self._former.pop(change.id, None)
+            former = self._former.pop(change.id, None)
+            return None if former is None else partial(_losses, self._loss, former)
         if older is not None and older.seq < (change.after_seq or 0):
-            self._former[change.id] = partial(_losses, self._loss, older)
-            for oldest in [*self._former][: -2 * MOST_OPEN]:
-                del self._former[oldest]
+            self._former[change.id] = older.model
+            kept = [*dict.fromkeys(each.seq for each in self._former.values())][-MOST_FORMER:]
+            self._former = {i: each for i, each in self._former.items() if each.seq in kept}
         return None
 
 
-def _losses(loss: Loss, older: Older, x: dict[str, Value], y: Target) -> Mapping[Signal, float]:
+def _losses(
+    loss: Loss, former: FormerModel, x: dict[str, Value], y: Target
+) -> Mapping[Signal, float]:
     """Return what a model loses on an observation, and whether its prediction is wrong."""
-    output = older.output(x)
+    output = former.output(x)
     return {"increment": float(loss(y, output)), "error": float(predicted(output) != y)}
