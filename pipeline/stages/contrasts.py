@@ -26,11 +26,9 @@ AGE = 1_000
 """Explained observations between two copies of the model: the older one that it is compared with
 is from one to two times as many observations ago."""
 
-KEPT = 200
-"""Observations that are kept with each copy, the last ones before it."""
-
 EVERY = 10
-"""The models are compared on one of so many explained observations."""
+"""The models are compared on one of so many explained observations, and on one that was so many
+before: neighbours may resemble each other."""
 
 ByFeature = Mapping[str, Mapping[Method, Contrast]]
 
@@ -71,9 +69,9 @@ class Older:
 class Contrasts:
     """How far each feature moves the output of the model and of an older one.
 
-    On one of ``EVERY`` explained observations, and on one from the time of the older model, each
-    with replacements of its time. Labels play no part, since their relation to the inputs cannot be
-    told from either of them. ``older`` is the older model, if there is one.
+    On one of ``EVERY`` explained observations, and on one from the time before the older model's
+    copy, each with replacements of its time. Labels play no part, since their relation to the
+    inputs cannot be told from either of them. ``older`` is the older model, if there is one.
     """
 
     def __init__(self, config: Config, classes: Mapping[str, Labels]) -> None:
@@ -81,7 +79,7 @@ class Contrasts:
         self._learns = config.model.learn
         self._kinds = config.are_categorical
         self._n = 0
-        self._observations: deque[dict[str, Value]] = deque(maxlen=KEPT)
+        self._observations: deque[dict[str, Value]] = deque(maxlen=AGE // EVERY)
         self.older: Older | None = None
         self._newer: Older | None = None
 
@@ -113,7 +111,8 @@ class Contrasts:
         return found
 
     def _keep(self, sample: Sample, methods: MethodSet, active: ActiveModel) -> None:
-        self._observations.append(dict(sample.x))
+        if self._n % EVERY == 0:
+            self._observations.append(dict(sample.x))
         self._n += 1
         if self._n % AGE:
             return
@@ -141,12 +140,14 @@ class Contrasts:
         observed = methods.encoding.observe(x)
         then = older.methods.ask(observed, labelled=True, unlabelled=True)
         try:
-            cells = [
-                self._moves(methods, questions, outputs),
-                self._moves(older.methods, questions, evaluate(older.evaluate, questions)),
-                self._moves(methods, then, evaluate(active.evaluate, then)),
-                self._moves(older.methods, then, evaluate(older.evaluate, then)),
-            ]
+            new = self._moves(methods, questions, outputs)
+            old_then = self._moves(older.methods, then, evaluate(older.evaluate, then))
+            cells = [new, new, old_then, old_then]  # of a model that does not learn
+            if self._learns:
+                old = evaluate(older.evaluate, questions)
+                new_then = evaluate(active.evaluate, then)
+                cells[1] = self._moves(older.methods, questions, old)
+                cells[2] = self._moves(methods, then, new_then)
         except MemoryError:
             raise
         except Exception:  # the model's own code may raise anything

@@ -2,6 +2,7 @@
 
 import pickle
 import random
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -20,8 +21,9 @@ from tests.measure.behind import streams
 from tests.measure.behind.__main__ import records_of
 from tests.measure.behind.streams import BEGIN
 
-SHORT = BEGIN - 1500
-"""Observations that are left out at the beginning: older models exist after 2,000."""
+SHORT = BEGIN - 2500
+"""Observations that are left out at the beginning: older models exist after 2,000, and the change
+is compared for 1,000."""
 
 
 SOON = 100
@@ -72,6 +74,33 @@ def test_that_of_a_curve_is_its_increment() -> None:
     for e, each in found:
         assert each.new == pytest.approx(e.increments[e.seqs.index(each.seq)], rel=1e-9)
     assert found
+
+
+class Clock:
+    """A model whose output is its input: the time."""
+
+    def predict_one(self, x: dict[str, Any]) -> float:
+        return float(x["a"])
+
+    def learn_one(self, x: dict[str, Any], y: float) -> None:
+        """Learn nothing."""
+
+
+@pytest.mark.usefixtures("soon")
+def test_the_older_observations_are_as_far_apart_as_the_newer_ones() -> None:
+    config = kit.linear_config(
+        model=Clock,
+        features={"a": "numeric"},
+        explain={"methods": ["ipfi"], "ipfi": {"reservoir_size": 1}},
+    )
+    values = [orjson.dumps({"x": {"a": t}, "y": 0.0}) for t in range(5 * SOON)]
+    explanations = kit.of_kind(local(config, values), Explanation)
+    found = [each for e in explanations for each in e.contrasts or ()]
+    for since in {each.since for each in found}:
+        # all differ from the same replacement
+        then = sorted(each.old_then for each in found if each.since == since)
+        assert {b - a for a, b in pairwise(then)} == {float(EVERY)}
+    assert len(found) > 2 * SOON // EVERY
 
 
 class Locked(kit.Additive):
