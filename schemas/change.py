@@ -108,7 +108,8 @@ class Cause(Typed):
         ``"both"`` if the smaller one is at least half of the larger one, ``"unclear"`` if the
         larger one is less than two standard errors.
     data, data_std_error
-        Mean on the new observations minus that on the older ones, both of the older model.
+        Mean on the new observations minus that on the older ones, both of the older model. A
+        standard error is None if the observations depend on each other so much that it is unknown.
     model, model_std_error
         Mean of the current model minus that of the older one, both on the older observations.
     interaction, interaction_std_error
@@ -117,11 +118,11 @@ class Cause(Typed):
 
     kind: CauseKind
     data: float
-    data_std_error: float
+    data_std_error: float | None
     model: float
-    model_std_error: float
+    model_std_error: float | None
     interaction: float
-    interaction_std_error: float
+    interaction_std_error: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from fluxplain.drift.series_error import error_of_mean
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Cause, CauseKind
@@ -13,11 +15,44 @@ from fluxplain.schemas.contrast import Contrast
 LEAST = 20
 """Smallest count of contrasts that tell a cause."""
 
+EARLIER = 200
+"""Contrasts from before the change that tell how contrasts depend on each other, at most."""
+
 SURE = 2.0
 """A part counts as one if it is at least so many standard errors."""
 
 SMALLER = 0.5
 """Both are the cause if the smaller part is at least this share of the larger one."""
+
+
+class Part(NamedTuple):
+    """A part of a change and its standard error, infinite if unknown."""
+
+    mean: float
+    error: float
+
+    @property
+    def known_error(self) -> float | None:
+        """The standard error; None if unknown."""
+        return self.error if self.error < math.inf else None
+
+
+class Cells(NamedTuple):
+    """The numbers of contrasts in order, and of earlier ones, shape (contrasts,) each.
+
+    ``begin`` is the place of the first contrast since the change.
+    """
+
+    new: Floats
+    old: Floats
+    new_then: Floats
+    old_then: Floats
+    begin: int
+
+    def mean(self, numbers: Floats) -> Part:
+        """Return the mean of numbers since the change."""
+        earlier, later = numbers[: self.begin], numbers[self.begin :]
+        return Part(float(later.mean()), error_of_mean(later, earlier))
 
 
 def cause_of(change: Change, contrasts: Sequence[Contrast]) -> Cause | None:
@@ -47,26 +82,32 @@ def cause_of(change: Change, contrasts: Sequence[Contrast]) -> Cause | None:
     ]
     if len(told) < LEAST:
         return None
-    cells = np.array([(each.new, each.old, each.new_then, each.old_then) for each in told])
-    new, old, new_then, old_then = cells.T
-    data, model, interaction = old - old_then, new_then - old_then, new - old - new_then + old_then
-    (d, d_error), (m, m_error), (i, i_error) = map(_mean, (data, model, interaction))
-    shares = [_mean(part + interaction / 2.0) for part in (data, model)]
-    kind = _kind(shares[0], shares[1], new - old_then)
-    return Cause(kind, d, d_error, m, m_error, i, i_error)
+    earlier = [each for each in contrasts if each.seq < begin][-EARLIER:]
+    numbers = [(each.new, each.old, each.new_then, each.old_then) for each in (*earlier, *told)]
+    new, old, new_then, old_then = np.array(numbers).T
+    cells = Cells(new, old, new_then, old_then, len(earlier))
+    numbers_of = old - old_then, new_then - old_then, new - old - new_then + old_then
+    data, model, interaction = map(cells.mean, numbers_of)
+    return Cause(
+        _kind(cells),
+        data.mean,
+        data.known_error,
+        model.mean,
+        model.known_error,
+        interaction.mean,
+        interaction.known_error,
+    )
 
 
-def _mean(numbers: Floats) -> tuple[float, float]:
-    """Return a mean and its standard error."""
-    return float(numbers.mean()), float(numbers.std(ddof=1) / math.sqrt(len(numbers)))
-
-
-def _kind(data: tuple[float, float], model: tuple[float, float], step: Floats) -> CauseKind:
+def _kind(cells: Cells) -> CauseKind:
     """Return the cause, from both parts with half of the interaction each."""
-    rise = math.copysign(1.0, step.mean())
-    smaller, larger = sorted((rise * part[0], part[1]) for part in (data, model))
+    new, old, new_then, old_then, begin = cells
+    rise = math.copysign(1.0, (new - old_then)[begin:].mean())
+    data = cells.mean((old - old_then + new - new_then) / 2.0)
+    model = cells.mean((new_then - old_then + new - old) / 2.0)
+    smaller, larger = sorted((rise * part.mean, part.error) for part in (data, model))
     if larger[0] < SURE * larger[1]:
         return "unclear"
     if smaller[0] >= max(SMALLER * larger[0], SURE * smaller[1]):
         return "both"
-    return "model" if rise * model[0] > rise * data[0] else "data"
+    return "model" if rise * model.mean > rise * data.mean else "data"

@@ -1,0 +1,95 @@
+"""The parts of a change have errors that hold, also where observations depend on each other."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fluxplain.drift.cause import cause_of
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Cause
+from fluxplain.schemas.contrast import Contrast
+from fluxplain.schemas.methods import Method
+from tests.kit import records
+
+BEGIN, END, EVERY = 4000, 5000, 10
+
+
+def change(before: float, after: float, method: Method = "ipfi") -> Change:
+    return replace(
+        records.change("x0", BEGIN + 60, before=before, after=after),
+        method=method,
+        before_std_error=0.05,
+        after_std_error=0.05,
+        after_seq=BEGIN,
+        status="confirmed",
+        status_seq=END - 1,
+        direction="rose" if after > before else "fell",
+        signal="increment",
+    )
+
+
+def contrasts(seed: int, data: float = 1.0, model: float = 1.0) -> list[Contrast]:
+    """Return contrasts of a weight 1 that the model, and of inputs that the data, multiply."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for seq in range(2000, END, EVERY):
+        scale, weight = (data, model) if seq >= BEGIN else (1.0, 1.0)
+        now, then = abs(rng.normal(size=2) - rng.normal(size=2)) * (scale, 1.0)
+        numbers = [weight * now, now, weight * then, then]
+        found.append(Contrast(seq, seq // 1000 * 1000 - 1001, *map(float, numbers)))
+    return found
+
+
+def test_the_parts_and_their_errors_are_those_of_the_contrasts() -> None:
+    cause = cause_of(change(1.0, 4.0), contrasts(2, data=2.0, model=1.5))
+    assert isinstance(cause, Cause)
+    mean = 2.0 / math.sqrt(math.pi)
+    parts = (
+        (cause.data, cause.data_std_error, mean),
+        (cause.model, cause.model_std_error, 0.5 * mean),
+        (cause.interaction, cause.interaction_std_error, 0.5 * mean),
+    )
+    for part, error, truth in parts:
+        assert error is not None
+        assert abs(part - truth) < 2.5 * error
+
+
+def unchanged(phi: float, runs: int, seed: int) -> list[list[Contrast]]:
+    """Return contrasts of a frozen weight 1 with autoregressive inputs, by run.
+
+    Reservoirs are geometric and take inputs late; older ones stay as they were.
+    """
+    rng, late = np.random.default_rng(seed), 0 if phi == 0.0 else 200
+    x, reservoir = rng.normal(size=runs), np.empty((100, runs))
+    everyone, inputs = np.arange(runs), []
+    older: dict[int, np.ndarray] = {}
+    found: list[list[Contrast]] = [[] for _ in range(runs)]
+    for seq in range(END):
+        inputs.append(x)
+        if seq >= 2000 and seq % EVERY == 0:
+            since = (seq // 1000 - 1) * 1000
+            drawn, drawn_then = rng.integers(100, size=(2, runs))
+            now = abs(x - reservoir[drawn, everyone])
+            then = abs(inputs[seq - 2000] - older[since][drawn_then, everyone])
+            for run in everyone:
+                numbers = float(now[run]), float(then[run])
+                found[run].append(Contrast(seq, since - 1, *np.repeat(numbers, 2).tolist()))
+        if seq >= late:
+            slots = rng.integers(100, size=runs) if seq - late >= 100 else seq - late
+            reservoir[slots, everyone] = inputs[seq - late]
+        if (seq + 1) % 1000 == 0:
+            older[seq + 1] = reservoir.copy()
+        x = phi * x + math.sqrt(1.0 - phi * phi) * rng.normal(size=runs)
+    return found
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.9, 0.98, 0.995])
+def test_dependent_inputs_that_do_not_change_are_rarely_the_cause(phi: float) -> None:
+    causes = [cause_of(change(1.0, 1.2), each) for each in unchanged(phi, runs=200, seed=1)]
+    known = [each for each in causes if each is not None and each.data_std_error]
+    ratios = [each.data / each.data_std_error for each in known if each.data_std_error]
+    assert np.std(ratios) < 1.3
+    assert sum(each is not None and each.kind == "data" for each in causes) <= 15
+    assert all(each.kind == "unclear" for each in causes if each and each.data_std_error is None)
