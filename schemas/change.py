@@ -89,24 +89,28 @@ class Period(Typed):
     end: int
 
 
-CauseKind = Literal["data", "model", "both", "unclear"]
+CauseKind = Literal["data", "model", "both", "labels", "unclear"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cause(Typed):
     """Why an explanation changed.
 
-    The parts sum to the change of the mean distance by which the feature moves the output. Labels
-    play no part: if their relation to the inputs changes, the model's part grows as it learns that.
-    The parts are estimated on some observations since the change and some from before it, with the
-    current model and one from before the change.
+    The parts sum to the change of the mean distance by which the feature moves the output. They are
+    estimated on some observations since the change and some from before it, with the current model
+    and one from before the change. A part is a cause only if it has the direction of the change: if
+    the importance grew, the feature must move the output more. Labels play no part: if their
+    relation to the inputs changes, the model's part grows as it learns that.
 
     Attributes
     ----------
     kind
         ``"data"`` or ``"model"``: the larger part, when each gets half of the interaction.
-        ``"both"`` if the smaller one is at least half of the larger one, ``"unclear"`` if the
-        larger one is less than two standard errors.
+        ``"both"`` if the smaller one is at least half of the larger one. ``"unclear"`` if the
+        larger one in the direction of the change is less than two standard errors, except
+        ``"labels"``: the model is the same, and how far the feature moves its output explains at
+        most half of the change, so the outputs fit the labels differently than before; only for
+        methods that need labels.
     data, data_std_error
         Mean on the new observations minus that on the older ones, both of the older model. A
         standard error is None if the observations depend on each other so much that it is unknown.

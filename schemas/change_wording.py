@@ -35,9 +35,13 @@ def why(cause: Cause) -> str:
     'because the model changed (80 %)'
     >>> why(Cause("both", 0.2, 0.02, 0.2, 0.02, 0.02, 0.01))
     'because both the model (50 %) and the data changed'
+    >>> why(Cause("labels", 0.0, 0.1, 0.0, 0.0, 0.0, 0.0))
+    'because the labels fit the outputs differently'
     """
     if cause.kind == "unclear":
         return "for reasons that are not clear"
+    if cause.kind == "labels":
+        return "because the labels fit the outputs differently"
     data, model = (part + cause.interaction / 2.0 for part in (cause.data, cause.model))
     if cause.kind == "both":
         return f"because both the model{_of(model, data)} and the data changed"

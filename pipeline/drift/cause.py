@@ -1,4 +1,4 @@
-"""Why an explanation changed: because the data did, or the model."""
+"""Why an explanation changed: because of the data, the model, or what labels have to do with it."""
 
 import math
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Cause, CauseKind
 from fluxplain.schemas.contrast import Contrast
+from fluxplain.schemas.methods import unit_of
 
 LEAST = 20
 """Smallest count of contrasts that tell a cause."""
@@ -24,12 +25,30 @@ SURE = 2.0
 SMALLER = 0.5
 """Both are the cause if the smaller part is at least this share of the larger one."""
 
+MOST_EXPLAINED = 0.5
+"""The labels are the cause only if the output explains at most this share of the change, and beyond
+its error not all of it."""
+
+
+LEAST_REVERSED = 0.1
+"""An importance is turned around if the smaller size is at least this share of the larger one: that
+of an unused feature may be a little below 0."""
+
 
 class Part(NamedTuple):
     """A part of a change and its standard error, infinite if unknown."""
 
     mean: float
     error: float
+
+    def times(self, factor: float) -> "Part":
+        """Return a multiple of it."""
+        return Part(factor * self.mean, abs(factor) * self.error if factor else 0.0)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is above 0 beyond its error."""
+        return self.mean > 0.0 and self.mean >= SURE * self.error
 
     @property
     def known_error(self) -> float | None:
@@ -68,11 +87,18 @@ def cause_of(change: Change, contrasts: Sequence[Contrast]) -> Cause | None:
     --------
     The older model would give the same increments as before; the newer one gives more everywhere:
 
-    >>> change = Change.notice(kind="drift", stream="features-0", seq=7, detail="")
-    >>> contrasts = [Contrast(t, -1, 0.5 + t % 3, t % 3, 0.5 + t % 4, t % 4) for t in range(60)]
+    >>> from dataclasses import replace
+    >>> change = Change.notice(kind="drift", stream="features-0", seq=7, detail="", method="ishap")
+    >>> change = replace(change, direction="rose", before=1.0, after=1.5)
+    >>> contrasts = [Contrast(t, -1, 0.5 + t % 3, t % 3, 0.5 + t % 3, t % 3) for t in range(60)]
     >>> cause = cause_of(change, contrasts)
     >>> cause.kind, cause.model, cause.data, cause.interaction
-    ('model', 0.5, -0.5, 0.0)
+    ('model', 0.5, 0.0, 0.0)
+
+    It does not explain that the feature moves the output less:
+
+    >>> cause_of(replace(change, direction="fell"), contrasts).kind
+    'unclear'
     """
     begin, end = change.after_seq or 0, change.status_seq
     told = [
@@ -89,7 +115,7 @@ def cause_of(change: Change, contrasts: Sequence[Contrast]) -> Cause | None:
     numbers_of = old - old_then, new_then - old_then, new - old - new_then + old_then
     data, model, interaction = map(cells.mean, numbers_of)
     return Cause(
-        _kind(cells),
+        _kind(change, cells),
         data.mean,
         data.known_error,
         model.mean,
@@ -99,15 +125,54 @@ def cause_of(change: Change, contrasts: Sequence[Contrast]) -> Cause | None:
     )
 
 
-def _kind(cells: Cells) -> CauseKind:
+def _kind(change: Change, cells: Cells) -> CauseKind:
     """Return the cause, from both parts with half of the interaction each."""
+    new, old, new_then, old_then, _ = cells
+    way = _way(change)
+    data = cells.mean((old - old_then + new - new_then) / 2.0).times(way)
+    model = cells.mean((new_then - old_then + new - old) / 2.0).times(way)
+    smaller, larger = sorted((data, model))
+    if larger.is_sure:
+        if smaller.is_sure and smaller.mean >= SMALLER * larger.mean:
+            return "both"
+        return "model" if model.mean > data.mean else "data"
+    return "labels" if _is_of_labels(change, cells, way) else "unclear"
+
+
+def _way(change: Change) -> float:
+    """Return 1 if the feature would have to move the output more, -1 if less, 0 if neither.
+
+    What a feature adds to the loss is about in proportion to how far it moves the output, also
+    where that is harmful: below 0. But moving it more or less never turns use into harm.
+    """
+    before, after = change.before, change.after
+    if unit_of(change.method) != "loss" or before is None or after is None:
+        return {"rose": 1.0, "fell": -1.0, None: 0.0}[change.direction]
+    errors = change.before_std_error or 0.0, change.after_std_error or 0.0
+    is_clear = abs(before) > SURE * errors[0] and abs(after) > SURE * errors[1]
+    smaller, larger = sorted((abs(before), abs(after)))
+    if before * after < 0.0 and is_clear and smaller >= LEAST_REVERSED * larger:
+        return 0.0
+    return math.copysign(1.0, abs(after) - abs(before))
+
+
+def _is_of_labels(change: Change, cells: Cells, way: float) -> bool:
+    """Return whether the model is the same, and its output explains too little of the change.
+
+    What a feature adds to the squared error grows with the square of how far it moves the output,
+    and to other losses by less. Of a model that learns nothing is known: contrasts do not show
+    whether its output goes the other way.
+    """
     new, old, new_then, old_then, begin = cells
-    rise = math.copysign(1.0, (new - old_then)[begin:].mean())
-    data = cells.mean((old - old_then + new - new_then) / 2.0)
-    model = cells.mean((new_then - old_then + new - old) / 2.0)
-    smaller, larger = sorted((rise * part.mean, part.error) for part in (data, model))
-    if larger[0] < SURE * larger[1]:
-        return "unclear"
-    if smaller[0] >= max(SMALLER * larger[0], SURE * smaller[1]):
-        return "both"
-    return "model" if rise * model.mean > rise * data.mean else "data"
+    is_same = np.array_equal(new, old) and np.array_equal(new_then, old_then)
+    if unit_of(change.method) != "loss" or not is_same:
+        return False
+    before, after = change.before, change.after
+    errors = change.before_std_error, change.after_std_error
+    if before is None or after is None or None in errors:
+        return False
+    step = abs(after - before) if way == 0.0 else abs(abs(after) - abs(before))
+    all_of_it = (step - SURE * math.hypot(*filter(None, errors))) * (old_then[begin:] ** 2).mean()
+    explained = cells.mean(new * new - old_then * old_then).times(way * abs(before))
+    most = explained.mean + SURE * explained.error
+    return bool(explained.mean < MOST_EXPLAINED * all_of_it and most <= all_of_it)

@@ -1,4 +1,4 @@
-"""The parts of a change have errors that hold, also where observations depend on each other."""
+"""The cause of a change explains its direction, and errors hold where observations depend."""
 
 import math
 from dataclasses import replace
@@ -40,6 +40,55 @@ def contrasts(seed: int, data: float = 1.0, model: float = 1.0) -> list[Contrast
         numbers = [weight * now, now, weight * then, then]
         found.append(Contrast(seq, seq // 1000 * 1000 - 1001, *map(float, numbers)))
     return found
+
+
+def kind(told: Change, of: list[Contrast]) -> str:
+    cause = cause_of(told, of)
+    assert cause is not None
+    return cause.kind
+
+
+@pytest.mark.parametrize("method", ["ipfi", "isage", "ipdp", "ishap", "interaction"])
+def test_what_moves_the_output_more_explains_a_rise(method: Method) -> None:
+    rise = change(1.0, 2.0, method)
+    assert kind(rise, contrasts(1, data=2.0)) == "data"
+    assert kind(rise, contrasts(1, model=2.0)) == "model"
+    assert kind(rise, contrasts(1, data=1.5, model=1.5)) == "both"
+
+
+@pytest.mark.parametrize("method", ["ipdp", "ishap", "interaction"])
+def test_without_labels_what_moves_the_output_more_does_not_explain_a_fall(method: Method) -> None:
+    fall = change(2.0, 1.0, method)
+    assert kind(fall, contrasts(1, data=2.0)) == "unclear"
+    assert kind(fall, contrasts(1, model=2.0)) == "unclear"
+    assert kind(fall, contrasts(1, data=0.4)) == "data"
+
+
+def test_where_the_output_moves_the_other_way_the_labels_are_the_cause() -> None:
+    for after in (0.8, -0.9):
+        assert kind(change(2.0, after), contrasts(1, data=1.3)) == "labels"
+
+
+def test_inputs_do_not_turn_use_into_harm() -> None:
+    assert kind(change(0.9, -2.0), contrasts(1, data=2.0)) == "labels"
+
+
+def test_the_model_may_begin_to_use_a_feature_that_did_a_little_harm() -> None:
+    assert kind(change(-0.11, 2.0), contrasts(1, model=2.0)) == "model"
+
+
+def test_harm_grows_as_use_does() -> None:
+    assert kind(change(-0.5, -2.0), contrasts(1, data=2.0)) == "data"
+
+
+def test_a_model_that_changed_the_other_way_is_not_the_cause() -> None:
+    assert kind(change(2.0, 0.9), contrasts(1, model=1.8)) == "unclear"
+
+
+def test_labels_are_named_only_for_a_change_that_the_output_cannot_explain() -> None:
+    told = [contrasts(seed) for seed in range(50)]
+    assert sum(kind(change(2.0, 0.2), each) == "labels" for each in told) >= 45
+    assert sum(kind(change(2.0, 1.8), each) == "labels" for each in told) <= 5
 
 
 def test_the_parts_and_their_errors_are_those_of_the_contrasts() -> None:

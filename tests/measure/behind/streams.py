@@ -62,6 +62,17 @@ def enlarged(seed: int) -> Iterator[Row]:
         yield x, total + rng.gauss(0.0, 0.3)
 
 
+def flipped(seed: int, scale: float) -> Iterator[Row]:
+    """Yield a regression stream whose first weight flips; its first input grows by ``scale``."""
+    rng = random.Random(seed)
+    for t in range(LENGTH):
+        is_after = t >= BEGIN
+        x: dict[str, Value] = {name: rng.gauss(0.0, 1.0) for name in NUMBERS}
+        x["x0"] = (scale if is_after else 1.0) * float(x["x0"])
+        own = (-1.0 if is_after else 1.0) * float(x["x0"])
+        yield x, own - 0.7 * float(x["x1"]) + 0.4 * float(x["x2"]) + rng.gauss(0.0, 0.3)
+
+
 AGRAWAL = {
     **dict.fromkeys(("salary", "commission", "age"), "numeric"),
     **dict.fromkeys(("elevel", "car", "zipcode"), "categorical"),
@@ -99,7 +110,7 @@ def of_age(seed: int) -> Iterator[tuple[dict[str, Any], bool]]:
         yield x, not 40 <= x["age"] < 60
 
 
-CAUSES: dict[str, Stream] = {
+CAUSES: dict[str, Stream] = {  # by cause, and what else changes
     "data": Stream(
         lambda seed: linear(seed, inputs=True, concept=False),
         "number", FROZEN, "squared_error", NUMBERS,
@@ -109,6 +120,12 @@ CAUSES: dict[str, Stream] = {
         "number", LEARNING, "squared_error", NUMBERS,
     ),
     "both": Stream(enlarged, "number", LEARNING, "squared_error", NUMBERS),
+    "labels": Stream(
+        lambda seed: flipped(seed, 1.0), "number", FROZEN, "squared_error", NUMBERS
+    ),
+    "labels, more input": Stream(
+        lambda seed: flipped(seed, 1.3), "number", FROZEN, "squared_error", NUMBERS
+    ),
 }  # fmt: skip
 
 REGIONS: dict[str, Stream] = {

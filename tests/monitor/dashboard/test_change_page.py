@@ -106,7 +106,8 @@ def test_unknown_parts_are_left_out(running: Dashboard, open_page: Open) -> None
             Cause("both", -0.2, 0.01, -0.2, 0.01, 0.0, 0.0),
             "both the data (50 %) and the model (50 %) changed.",
         ),
-        (Cause("unclear", 0.0, 0.2, 0.0, 0.1, 0.0, 0.0), "It is not clear whether"),
+        (Cause("labels", 0.1, 0.2, 0.0, 0.0, 0.0, 0.0), "the labels fit the outputs differently"),
+        (Cause("unclear", 0.0, None, 0.0, 0.1, 0.0, 0.0), "It is not clear whether"),
     ],
 )
 def test_the_cause_is_said_in_words(

@@ -39,7 +39,8 @@ function why({ kind, data, model, interaction }) {
     data: `Mostly because the data changed${ofData}.`,
     model: `Mostly because the model changed${ofModel}.`,
     both: `Because both the data${ofData} and the model${ofModel} changed.`,
-    unclear: "It is not clear whether the data or the model changed: the errors are too large.",
+    labels: "Because the labels fit the outputs differently: the model is the same, and the feature does not move its output enough to explain the change.",
+    unclear: "It is not clear whether the data or the model changed: neither explains the change beyond its error.",
   }[kind];
 }
 
