@@ -33,7 +33,9 @@ def with_what_is_behind(change: Change, recent: Recent, before: int, seed: str) 
     if not change.lasts or change.signal != "increment":
         return change
     contrasts = recent.contrasts(change.feature, change.method)
-    change = replace(change, cause=cause_of(change, [c for c in contrasts if c.seq >= first]))
+    told = [each for each in contrasts if each.seq >= first]
+    increments = recent.columns(change.feature, change.method)
+    change = replace(change, cause=cause_of(change, told, increments))
     span = max(first, (change.after_seq or 0) - before), sure + 1
     return replace(change, region=_region(change, recent, span, seed))
 

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from fluxplain.drift.recent_observations import NOTHING, Columns
 from fluxplain.drift.series_error import error_of_mean
-from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Cause, CauseKind
 from fluxplain.schemas.contrast import Contrast
@@ -35,6 +37,10 @@ LEAST_REVERSED = 0.1
 of an unused feature may be a little below 0."""
 
 
+TINY = 1e-300
+"""Keeps a division by 0 from failing."""
+
+
 class Part(NamedTuple):
     """A part of a change and its standard error, infinite if unknown."""
 
@@ -59,25 +65,36 @@ class Part(NamedTuple):
 class Cells(NamedTuple):
     """The numbers of contrasts in order, and of earlier ones, shape (contrasts,) each.
 
-    ``begin`` is the place of the first contrast since the change.
+    ``begin`` is the place of the first contrast since the change. ``chance`` is the increment of
+    the observation minus the mean of those around it: contrasts are of one of ten observations.
     """
 
     new: Floats
     old: Floats
     new_then: Floats
     old_then: Floats
+    chance: Floats
     begin: int
 
     def mean(self, numbers: Floats) -> Part:
-        """Return the mean of numbers since the change."""
-        earlier, later = numbers[: self.begin], numbers[self.begin :]
+        """Return the mean of numbers since the change.
+
+        How observations depend on each other shows in the data's part from before the change, too;
+        in the model's part only how it learned then.
+        """
+        before, since = slice(0, self.begin), slice(self.begin, None)
+        earlier = _without((self.old - self.old_then)[before], self.chance[before])
+        later = _without(numbers[since], self.chance[since])
         return Part(float(later.mean()), error_of_mean(later, earlier))
 
 
-def cause_of(change: Change, contrasts: Sequence[Contrast]) -> Cause | None:
+def cause_of(
+    change: Change, contrasts: Sequence[Contrast], increments: Columns = NOTHING
+) -> Cause | None:
     """Return the parts of a change; None if too few contrasts tell of it.
 
     They compare the model since the change with one from before it, on observations of both times.
+    The ``increments`` of all observations make the parts more precise.
 
     References
     ----------
@@ -111,7 +128,9 @@ def cause_of(change: Change, contrasts: Sequence[Contrast]) -> Cause | None:
     earlier = [each for each in contrasts if each.seq < begin][-EARLIER:]
     numbers = [(each.new, each.old, each.new_then, each.old_then) for each in (*earlier, *told)]
     new, old, new_then, old_then = np.array(numbers).T
-    cells = Cells(new, old, new_then, old_then, len(earlier))
+    seqs = np.array([each.seq for each in (*earlier, *told)])
+    chance = _chance(seqs, increments.between(seqs[0], told[-1].seq if end is None else end + 1))
+    cells = Cells(new, old, new_then, old_then, chance, len(earlier))
     numbers_of = old - old_then, new_then - old_then, new - old - new_then + old_then
     data, model, interaction = map(cells.mean, numbers_of)
     return Cause(
@@ -125,9 +144,36 @@ def cause_of(change: Change, contrasts: Sequence[Contrast]) -> Cause | None:
     )
 
 
+def _chance(seqs: Places, increments: Columns) -> Floats:
+    """Return each contrast's increment minus the mean until the next contrast; 0 if unknown."""
+    places = np.searchsorted(increments.seqs, seqs)
+    found = np.zeros(len(seqs))
+    for k, (first, last) in enumerate(pairwise([*places, len(increments.seqs)])):
+        if first < last and increments.seqs[first] == seqs[k]:
+            found[k] = increments.increments[first] - increments.increments[first:last].mean()
+    return found
+
+
+def _without(numbers: Floats, chance: Floats) -> Floats:
+    """Return numbers without what they have in common with numbers of mean 0.
+
+    References
+    ----------
+    Control variates: Lavenberg, Welch (1981), "A Perspective on the Use of Control Variables to
+    Increase the Efficiency of Monte Carlo Simulations".
+    """
+    largest = float(abs(chance).max(initial=0.0))
+    if largest == 0.0:
+        return numbers
+    scaled = chance / largest
+    deviations = scaled - scaled.mean()
+    slope = float(deviations @ numbers) / max(float(deviations @ deviations), TINY)
+    return numbers - slope * scaled
+
+
 def _kind(change: Change, cells: Cells) -> CauseKind:
     """Return the cause, from both parts with half of the interaction each."""
-    new, old, new_then, old_then, _ = cells
+    new, old, new_then, old_then = cells[:4]
     way = _way(change)
     data = cells.mean((old - old_then + new - new_then) / 2.0).times(way)
     model = cells.mean((new_then - old_then + new - old) / 2.0).times(way)
@@ -163,7 +209,7 @@ def _is_of_labels(change: Change, cells: Cells, way: float) -> bool:
     and to other losses by less. Of a model that learns nothing is known: contrasts do not show
     whether its output goes the other way.
     """
-    new, old, new_then, old_then, begin = cells
+    new, old, new_then, old_then = cells[:4]
     is_same = np.array_equal(new, old) and np.array_equal(new_then, old_then)
     if unit_of(change.method) != "loss" or not is_same:
         return False
@@ -172,7 +218,10 @@ def _is_of_labels(change: Change, cells: Cells, way: float) -> bool:
     if before is None or after is None or None in errors:
         return False
     step = abs(after - before) if way == 0.0 else abs(abs(after) - abs(before))
-    all_of_it = (step - SURE * math.hypot(*filter(None, errors))) * (old_then[begin:] ** 2).mean()
-    explained = cells.mean(new * new - old_then * old_then).times(way * abs(before))
+    largest = max(float(new.max()), float(old_then.max())) or 1.0  # its fourth power is too large
+    squares, squares_then = (new / largest) ** 2, (old_then / largest) ** 2
+    clear = step - SURE * math.hypot(*filter(None, errors))
+    all_of_it = clear * float(squares_then[cells.begin :].mean())
+    explained = cells.mean(squares - squares_then).times(way * abs(before))
     most = explained.mean + SURE * explained.error
-    return bool(explained.mean < MOST_EXPLAINED * all_of_it and most <= all_of_it)
+    return explained.mean < MOST_EXPLAINED * all_of_it and most <= all_of_it

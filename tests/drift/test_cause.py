@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from fluxplain.drift.cause import cause_of
+from fluxplain.drift.recent_observations import Columns
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Cause
 from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import Method
+from fluxplain.schemas.numbers import MAX_NUMBER
 from tests.kit import records
 
 BEGIN, END, EVERY = 4000, 5000, 10
@@ -103,6 +105,49 @@ def test_the_parts_and_their_errors_are_those_of_the_contrasts() -> None:
     for part, error, truth in parts:
         assert error is not None
         assert abs(part - truth) < 2.5 * error
+
+
+def with_increments(seed: int, data: float) -> tuple[list[Contrast], Columns]:
+    """Return contrasts of inputs that grow, and the squares of all distances as increments."""
+    rng, found = np.random.default_rng(seed), []
+    seqs = np.arange(2000, END)
+    scales = np.where(seqs < BEGIN, 1.0, data)
+    moves = scales * abs(rng.normal(size=len(seqs)) - rng.normal(size=len(seqs)))
+    for seq, move in zip(seqs[::EVERY].tolist(), moves[::EVERY].tolist(), strict=True):
+        then = abs(rng.normal() - rng.normal())
+        found.append(Contrast(seq, seq // 1000 * 1000 - 1001, move, move, then, then))
+    return found, Columns(seqs, moves**2, moves)
+
+
+def test_the_increments_of_all_observations_make_the_parts_more_precise() -> None:
+    rise, truth = change(1.0, 4.0), 2.0 / math.sqrt(math.pi)
+    ratios, misses = [], []
+    for seed in range(60):
+        told, increments = with_increments(seed, data=2.0)
+        plain, precise = cause_of(rise, told), cause_of(rise, told, increments)
+        assert plain is not None
+        assert precise is not None
+        assert plain.data_std_error is not None
+        assert precise.data_std_error is not None
+        ratios.append(precise.data_std_error / plain.data_std_error)
+        misses.append((precise.data - truth) / precise.data_std_error)
+    assert float(np.median(ratios)) < 0.75
+    assert float(np.std(misses)) < 1.2
+
+
+@pytest.mark.parametrize("size", [MAX_NUMBER, 1e-300])
+def test_the_largest_and_smallest_numbers_have_a_cause(size: float) -> None:
+    told, increments = with_increments(1, data=1.0)
+    scaled = [
+        replace(c, new=n, old=n, new_then=t, old_then=t)
+        for c, n, t in ((c, size * c.new / 9.0, size * c.old_then / 9.0) for c in told)
+    ]
+    increments = increments._replace(increments=size / 99.0 * increments.increments)
+    for after in (0.1, -0.9):
+        assert kind(change(1.0, after), scaled) == "labels"
+        cause = cause_of(change(1.0, after), scaled, increments)
+        assert cause is not None
+        assert cause.kind == "labels"
 
 
 def unchanged(phi: float, runs: int, seed: int) -> list[list[Contrast]]:
