@@ -33,7 +33,8 @@ def why(  # noqa: PLR0917  options of a command
     stream: Annotated[
         str | None,
         typer.Option(
-            metavar="TOPIC-PARTITION", help="The stream of --seq; by default that of partition 0."
+            metavar="TOPIC-PARTITION",
+            help="The observation's stream; of --seq by default that of partition 0.",
         ),
     ] = None,
     config: cli.ConfigPath = cli.DEFAULT_CONFIG,
@@ -43,10 +44,10 @@ def why(  # noqa: PLR0917  options of a command
     """Show the reasons for a single output.
 
     Reasons are what each feature added to the output, by the model of that moment. Of several
-    observations with the id, the newest is meant. If no reasons were published for it (see
-    `[reasons]` in the settings), the model is rebuilt from the nearest checkpoint or from the
-    beginning of the log. Its prediction is then compared with the published one. Run this where a
-    worker would run, so that it finds the checkpoints.
+    observations with the id, the newest is meant: in several streams, that with the latest `ts`.
+    If no reasons were published for it (see `[reasons]` in the settings), the model is rebuilt from
+    the nearest checkpoint or from the beginning of the log. Its prediction is then compared with
+    the published one. Run this where a worker would run, so that it finds the checkpoints.
     """
     if (id_ is None) == (seq is None):
         raise ConfigError("name one observation: its ID, or its seq with --seq")

@@ -1,10 +1,12 @@
 """Finds the published reasons for an output, and the observation that they are about."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, TypeGuard
 
+from fluxplain.config import ConfigError
 from fluxplain.schemas import Prediction, Reasons, Record
-from fluxplain.schemas.record import incarnation_key
+from fluxplain.schemas.record import Label, Number, Timestamp, incarnation_key
 
 
 class Wanted(NamedTuple):
@@ -41,34 +43,77 @@ class Found(NamedTuple):
 def find_reasons(records: Iterable[Record], wanted: Wanted) -> Found:
     """Find what is published about an observation.
 
-    Of several with its id or seq it is the newest that has a prediction or reasons, in the newest
-    incarnation.
+    Of several with its id or seq it is the newest that has a prediction or reasons: within a
+    stream, that with the largest seq of the newest incarnation; of several streams, that with the
+    latest ``ts``. Raises ``ConfigError`` if the streams have no times that can be compared.
     """
-    newest: _Place | None = None
-    reasons: dict[object, Reasons] = {}
-    prediction: Prediction | None = None
-    earlier: Reasons | None = None
+    streams: dict[str, _Newest] = {}
     for record in records:
-        if not _is_about(record, wanted):
-            continue
+        if _is_about(record, wanted):
+            streams.setdefault(record.stream, _Newest(record)).take(record)
+    if not streams:
+        return Found([], None)
+    newest = _latest([*streams.values()])
+    if newest is None:
+        raise _ambiguous(streams, wanted)
+    earlier = newest.earlier
+    if earlier is None:
+        other = _latest([each for each in streams.values() if each is not newest and each.reasons])
+        earlier = None if other is None else next(iter(other.reasons.values()))
+    return Found([*newest.reasons.values()], newest.prediction, earlier)
+
+
+class _Newest:
+    """The newest observation of one stream: its reasons by label, and its prediction."""
+
+    def __init__(self, record: Reasons | Prediction) -> None:
+        self.place = _place(record)
+        self.ts = record.ts
+        self.reasons: dict[Label | None, Reasons] = {}
+        self.prediction: Prediction | None = None
+        self.earlier: Reasons | None = None
+
+    def take(self, record: Reasons | Prediction) -> None:
         place = _place(record)
-        if newest is None or place > newest:
-            earlier = next(iter(reasons.values()), earlier)
-            newest, reasons, prediction = place, {}, None
+        if place > self.place:
+            self.earlier = next(iter(self.reasons.values()), self.earlier)
+            self.place, self.ts, self.reasons, self.prediction = place, record.ts, {}, None
         if isinstance(record, Prediction):
-            prediction = record if place == newest else prediction
-        elif place == newest:
-            reasons[record.label] = record
-        elif earlier is None or place > _place(earlier):
-            earlier = record
-    return Found(list(reasons.values()), prediction, earlier)
+            self.prediction = record if place == self.place else self.prediction
+        elif place == self.place:
+            self.reasons[record.label] = record
+        elif self.earlier is None or place > _place(self.earlier):
+            self.earlier = record
 
 
-_Place = tuple[tuple[int, ...], str, int]
+def _place(record: Reasons | Prediction) -> tuple[tuple[int, ...], int]:
+    return incarnation_key(record.incarnation), record.seq
 
 
-def _place(record: Reasons | Prediction) -> _Place:
-    return incarnation_key(record.incarnation), record.stream, record.seq
+def _latest(found: Sequence[_Newest]) -> _Newest | None:
+    """Return the observation that is later than all others; None if that cannot be told."""
+    for one in found:
+        if all(other is one or _is_later(one.ts, other.ts) for other in found):
+            return one
+    return None
+
+
+def _is_later(one: Timestamp | None, other: Timestamp | None) -> bool:
+    """Return whether a time is surely later than another one: numbers, or texts in ISO 8601."""
+    if isinstance(one, str) and isinstance(other, str):
+        try:
+            return datetime.fromisoformat(one) > datetime.fromisoformat(other)
+        except (ValueError, TypeError):  # only one of them has a time zone
+            return False
+    return isinstance(one, Number) and isinstance(other, Number) and one > other
+
+
+def _ambiguous(streams: Mapping[str, _Newest], wanted: Wanted) -> ConfigError:
+    names = sorted(streams, key=lambda name: (len(name), name))
+    return ConfigError(
+        f"{wanted} is in several streams: {', '.join(names)}; their ts do not tell which is the "
+        "newest, so name one with --stream"
+    )
 
 
 def _is_about(record: Record, wanted: Wanted) -> TypeGuard[Reasons | Prediction]:

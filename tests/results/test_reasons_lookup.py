@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from fluxplain.config import ConfigError
 from fluxplain.results.reasons_lookup import Wanted, find_reasons
 from fluxplain.schemas import Prediction, Reasons
+from fluxplain.schemas.record import Timestamp
 from tests.kit.records import prediction, reasons
 
 ID = "tx"
@@ -70,3 +72,43 @@ def test_each_label_has_a_record() -> None:
     for records in orders([*FIRST, *LAST, other]):
         found = find_reasons(records, Wanted(ID)).reasons
         assert sorted(found, key=str) == sorted([LAST[1], other], key=str)
+
+
+def elsewhere(seq: int, stream: str, ts: Timestamp | None) -> tuple[Prediction, Reasons]:
+    """Return prediction and reasons of an observation of a stream."""
+    one, other = both(seq)
+    return replace(one, stream=stream, ts=ts), replace(other, stream=stream, ts=ts)
+
+
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [
+        (1000, 2000.5),
+        ("2026-03-01T00:30:00+02:00", "2026-02-28T23:00:00Z"),
+        ("2026-02-28", "2026-03-01"),
+    ],
+)
+def test_of_several_streams_the_latest_observation_is_the_newest(
+    early: Timestamp, late: Timestamp
+) -> None:
+    first = elsewhere(3, "features-2", early)
+    last = elsewhere(900, "features-10", late)
+    for records in orders([*first, *last]):
+        assert find_reasons(records, Wanted(ID)) == ([last[1]], last[0], first[1])
+        assert find_reasons(records, Wanted(ID, "features-2")) == ([first[1]], first[0], None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(None, None), (5, 5), (5, None), (5, "6"), ("a", "b"), ("2026-03-01", "2026-03-02T00:00Z")],
+)
+def test_streams_without_comparable_times_are_listed(
+    one: Timestamp | None, other: Timestamp | None
+) -> None:
+    published: list[Prediction | Reasons] = [
+        *elsewhere(900, "features-10", one),
+        *elsewhere(3, "features-2", other),
+    ]
+    for records in orders(published):
+        with pytest.raises(ConfigError, match=r"features-2, features-10; .* --stream"):
+            find_reasons(records, Wanted(ID))
