@@ -10,7 +10,8 @@ from fluxplain.config.label_settings import LabelType
 
 Class = StrictBool | StrictInt | StrictStr
 Label = Class
-Id = StrictInt | float | StrictStr
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Id = StrictInt | Finite | StrictStr
 
 CLASSES: Mapping[LabelType, tuple[type, str]] = {
     "boolean": (bool, "true or false"),
@@ -31,15 +32,15 @@ class ReasonsSettings(Section):
     share: Share = 1.0
     """Share of the observations that get reasons, chosen at random among those that the other keys
     allow."""
-    at_least: float | None = None
+    at_least: Finite | None = None
     """Give reasons only if the explained output is at least this."""
-    at_most: float | None = None
+    at_most: Finite | None = None
     """Give reasons only if the explained output is at most this."""
     predicted: list[Class] = []
     """Give reasons only if the predicted class is one of these; by default for all."""
     ids: list[Id] = []
-    """Observations that get reasons in any case, by their `id`. `"40"` stands for the number 40,
-    too."""
+    """Observations that get reasons in any case, by their `id`. `"40"` and 40.0 stand for the
+    number 40, too."""
     labels: Literal["predicted", "all"] | list[Label] = "predicted"
     """Classes whose probability is explained, each in a record of its own: the predicted one, all,
     or those in a list."""
@@ -69,7 +70,12 @@ class ReasonsSettings(Section):
         return self
 
     def check(self, label: LabelType) -> None:
-        """Raise ``ValueError`` if no output of a model with such labels can meet a condition."""
+        """Raise ``ValueError`` if no output of a model with such labels can meet a condition.
+
+        Without reasons nothing is raised: nobody waits for them.
+        """
+        if not self.enabled:
+            return
         named = {"predicted": self.predicted, "labels": self.labels}
         for name, classes in named.items():
             if isinstance(classes, list) and classes:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple, TypeGuard
 
 from fluxplain.config import ConfigError
 from fluxplain.schemas import Prediction, Reasons, Record
+from fluxplain.schemas.asked_ids import AskedIds
 from fluxplain.schemas.record import Label, Number, Timestamp, incarnation_key
 
 
@@ -22,10 +24,15 @@ class Wanted(NamedTuple):
             return False
         if self.seq is not None:
             return record.seq == self.seq
-        return record.id is not None and str(record.id) == self.id
+        return self.id is not None and record.id in _asked(self.id)
 
     def __str__(self) -> str:
         return f"id {self.id!r}" if self.seq is None else f"seq {self.seq:,}"
+
+
+@lru_cache(maxsize=1)
+def _asked(id_: str) -> AskedIds:
+    return AskedIds([id_])
 
 
 class Found(NamedTuple):

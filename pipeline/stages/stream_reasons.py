@@ -10,6 +10,7 @@ from fluxplain.evaluate.evaluator import Label
 from fluxplain.explain.output_reasons import Background, OutputReasons
 from fluxplain.explain.shapley import Contributions, Effort
 from fluxplain.schemas import Reasons
+from fluxplain.schemas.asked_ids import AskedIds
 from fluxplain.schemas.record import MAX_RECORD_BYTES, Target
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.limits import NUMBER_BYTES, text_bytes
@@ -37,7 +38,7 @@ class StreamReasons:
         self._players = config.players
         size, warm_up = settings.reservoir_size, settings.warm_up
         self._background = Background(self._players, size, rng, warm_up)
-        self._ids = frozenset(map(str, settings.ids))
+        self._ids = AskedIds(settings.ids)
         self._previous_seq: int | None = None
         self._skipped = self._count = 0
         self.asked_seq: int | None = None
@@ -84,7 +85,7 @@ class StreamReasons:
     def _is_listed(self, sample: Sample) -> bool:
         if self.asked_seq is not None:
             return sample.seq == self.asked_seq
-        return sample.id is not None and str(sample.id) in self._ids
+        return sample.id in self._ids
 
     def _is_drawn(self, sample: Sample, seed: str) -> bool:
         """Return whether an observation is among the share, before anything else is computed."""

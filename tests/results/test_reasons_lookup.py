@@ -112,3 +112,11 @@ def test_streams_without_comparable_times_are_listed(
     for records in orders(published):
         with pytest.raises(ConfigError, match=r"features-2, features-10; .* --stream"):
             find_reasons(records, Wanted(ID))
+
+
+@pytest.mark.parametrize("asked", ["40", "40.0", "4e1"])
+def test_an_id_that_is_a_number_is_compared_by_value(asked: str) -> None:
+    for id_ in (40, 40.0):
+        assert find_reasons([replace(LAST[1], id=id_)], Wanted(asked)).reasons
+    for other in (41, "040", "4"):
+        assert not find_reasons([replace(LAST[1], id=other)], Wanted(asked)).reasons

@@ -167,6 +167,15 @@ def test_ids_are_compared_as_texts_as_why_does() -> None:
     assert [each.seq for each in reasons_of(config_of(**chosen), values)] == [40, 41, 42]
 
 
+@pytest.mark.parametrize("asked", [[40, 10**16], [40.0, 1e16], ["40.0", "1e16"]])
+def test_an_integer_is_the_same_id_when_it_is_written_as_a_float(asked: list[Any]) -> None:
+    values = kit.linear_records(60)
+    for seq, written in ((40, 40), (41, 40.0), (42, 10**16), (43, 1e16), (44, "0040")):
+        values[seq]["id"] = written
+    found = reasons_of(config_of(at_least=1e6, ids=asked), values)
+    assert [each.seq for each in found] == [40, 41, 42, 43]
+
+
 def test_values_that_were_missing_are_said_to_be_imputed() -> None:
     values = kit.linear_records(40)
     del values[30]["x"]["a"]
@@ -288,6 +297,9 @@ def test_without_reasons_in_the_settings_the_begin_of_the_replay_changes_nothing
         ({"labels": []}, "reasons.labels"),
         ({"labels": "any"}, "reasons.labels"),
         ({"names": 0}, "reasons.names"),
+        ({"at_least": float("nan")}, "reasons.at_least"),
+        ({"at_most": float("inf")}, "reasons.at_most"),
+        ({"ids": [1.5, float("nan")]}, "reasons.ids"),
     ],
 )
 def test_mistakes_in_the_settings_are_named(settings: dict[str, Any], message: str) -> None:
@@ -325,7 +337,7 @@ def test_what_no_output_can_meet_is_a_mistake(
 ) -> None:
     about = {"label": {"type": label}, "explain": {"loss": "auto"}}
     with pytest.raises(ValidationError) as caught:
-        kit.make_config(**about, reasons=settings)
+        kit.make_config(**about, reasons={"enabled": True, **settings})
     assert message in explain_errors(caught.value)
 
 
@@ -339,4 +351,9 @@ def test_what_no_output_can_meet_is_a_mistake(
 )
 def test_what_an_output_can_meet_is_accepted(label: str, settings: dict[str, Any]) -> None:
     about = {"label": {"type": label}, "explain": {"loss": "auto"}}
-    assert kit.make_config(**about, reasons=settings)
+    assert kit.make_config(**about, reasons={"enabled": True, **settings})
+
+
+def test_conditions_of_reasons_that_are_switched_off_are_no_mistake() -> None:
+    off: dict[str, Any] = {"enabled": False, "predicted": ["fraud"], "at_least": 1.5}
+    assert kit.make_config(reasons=off)
