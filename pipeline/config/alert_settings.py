@@ -79,7 +79,17 @@ class AlertSettings(Secrets):
                 "'unclear', and not 'noticed'"
             )
             raise wrong("causes", self.causes, reason)
+        if self.chooses_causes:
+            self._check_causes_exist()
         return self
+
+    def _check_causes_exist(self) -> None:
+        if "drift" not in self.kinds:
+            reason = f"kinds is {self.kinds}: only changes of the kind 'drift' have a cause"
+            raise wrong("causes", self.causes, reason)
+        if {*self.methods} == {"loss"}:
+            reason = f"methods is {self.methods}: changes of the loss have no cause"
+            raise wrong("causes", self.causes, reason)
 
     @property
     def chooses_causes(self) -> bool:

@@ -228,6 +228,25 @@ def test_changes_are_chosen_by_cause_only_when_it_is_known(statuses: list[str]) 
     assert make_config(alerts={"causes": every, "statuses": statuses})
 
 
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"methods": ["loss"]}, "methods is ['loss']: changes of the loss have no cause"),
+        (
+            {"kinds": ["input", "gap"]},
+            "kinds is ['input', 'gap']: only changes of the kind 'drift' have a cause",
+        ),
+    ],
+)
+def test_causes_of_changes_that_never_have_one_cannot_be_chosen(
+    settings: dict[str, Any], reason: str
+) -> None:
+    said = refused(alerts={**BY_CAUSE, **settings})
+    assert said == f"alerts.causes is ['model', 'both'], but {reason}"
+    assert make_config(alerts={**settings, "statuses": ["confirmed"]})
+    assert make_config(alerts={**BY_CAUSE, "methods": ["loss", "ipfi"], "kinds": ["drift", "gap"]})
+
+
 def test_without_causes_none_can_be_chosen() -> None:
     reason = refused(alerts=BY_CAUSE, drift={"causes": False})
     assert reason.startswith("alerts.causes is ['model', 'both'], but drift.causes is false")
