@@ -119,6 +119,6 @@ def test_the_marks_of_transactions_are_no_backlog(config: Config) -> None:
     producer.flush(30)
     producer.abort_transaction(30)
     with BacklogMonitor(config, {}) as monitor:
-        found = wait_until(monitor.latest)
-    assert {role for role, _ in found} == ROLES
+        wait_until(lambda: {role for role, _ in monitor.latest()} == ROLES)
+        found = monitor.latest()
     assert all(each == (0, None) for each in found.values())

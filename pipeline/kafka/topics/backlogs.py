@@ -1,5 +1,6 @@
 """Backlogs of all consumer groups, also of those without any worker."""
 
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,14 @@ from fluxplain.kafka.client import BrokerError, TopicPartition
 from fluxplain.kafka.topics.oldest_messages import OldestMessages
 from fluxplain.kafka.topics.progress import GroupOffsets
 
+log = logging.getLogger("fluxplain.backlogs")
+
 EVERY_S = 5.0
 """Seconds between two rounds of requests to the broker: less than between two scrapes."""
 
-STALE_S = 60.0
-"""Age in seconds from which backlogs are no longer reported: longer than most outages in which a
-broker takes over."""
+STALE_S = 90.0
+"""Age in seconds from which a group's backlogs are no longer reported: longer than a group without
+an answer delays the others (`TAKEOVER_S`)."""
 
 REOPEN_S = 300.0
 """Seconds until added partitions are noticed."""
@@ -35,6 +38,20 @@ class PartitionBacklog(NamedTuple):
 
 Backlogs = Mapping[tuple[str, TopicPartition], PartitionBacklog]
 """Role, shard or other group, and partition of its input → backlog."""
+
+
+class _Input(NamedTuple):
+    """A topic, without the prefix, that a group reads."""
+
+    group: str
+    topic: str
+
+
+class _Answer(NamedTuple):
+    """Backlogs of one input, and when the broker gave them, by the monotonic clock."""
+
+    backlogs: Backlogs
+    at: float
 
 
 class _Oldest(NamedTuple):
@@ -69,8 +86,9 @@ class BacklogMonitor:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="backlogs", daemon=True)
         self._oldest: dict[tuple[str, TopicPartition], _Oldest] = {}
-        self._latest: Backlogs = {}
-        self._answered_at = 0.0
+        self._opened: dict[_Input, GroupOffsets] = {}
+        self._answers: dict[_Input, _Answer] = {}
+        self._logged: dict[_Input | None, set[str]] = {}
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -81,33 +99,66 @@ class BacklogMonitor:
         self._thread.join(EVERY_S)  # it may be waiting for a broker
 
     def latest(self) -> Backlogs:
-        """Return the newest backlogs; none before the first answer, and during an outage."""
-        return self._latest if time.monotonic() - self._answered_at < STALE_S else {}
+        """Return the newest backlogs of the groups about which the broker answered recently."""
+        now = time.monotonic()
+        recent = [each for each in self._answers.copy().values() if now - each.at < STALE_S]
+        return {key: backlog for each in recent for key, backlog in each.backlogs.items()}
 
     def _watch(self) -> None:
         while not self._ended.is_set():
             try:
                 self._ask_for_a_while()
-            except BrokerError:
-                self._latest = {}
+            except Exception as error:
+                self._log_new(None, error)
                 self._ended.wait(EVERY_S)
 
     def _ask_for_a_while(self) -> None:
         config, deadline = self._config, time.monotonic() + REOPEN_S
         names = {str(each): config.inputs(each.role) for each in config.replicas()}
+        inputs = [
+            _Input(name, topic)
+            for name, topics in {**names, **self._others}.items()
+            for topic in topics
+        ]
         with ExitStack() as stack:
             reader = stack.enter_context(closing(OldestMessages(config)))
-            groups = [
-                (name, topic, stack.enter_context(closing(GroupOffsets(config, name, topic))))
-                for name, topics in {**names, **self._others}.items()
-                for topic in topics
-            ]
+            for each in inputs:
+                stack.callback(self._close, each)
             while not self._ended.is_set() and time.monotonic() < deadline:
-                found: dict[tuple[str, TopicPartition], PartitionBacklog] = {}
-                for name, topic, group in groups:
-                    found |= self._of_group(name, config.topic(topic), group, reader)
-                self._latest, self._answered_at = found, time.monotonic()
+                for each in inputs:
+                    self._ask(each, reader)
+                self._logged.pop(None, None)
                 self._ended.wait(EVERY_S)
+
+    def _ask(self, each: _Input, reader: OldestMessages) -> None:
+        """Ask about one input: an error is logged, and does not affect the others."""
+        if self._ended.is_set():
+            return
+        try:
+            if each not in self._opened:
+                self._opened[each] = GroupOffsets(self._config, *each)
+            found = self._of_group(
+                each.group, self._config.topic(each.topic), self._opened[each], reader
+            )
+        except Exception as error:
+            self._log_new(each, error)
+            self._close(each)
+        else:
+            self._answers[each] = _Answer(found, time.monotonic())
+            self._logged.pop(each, None)
+
+    def _close(self, each: _Input) -> None:
+        if group := self._opened.pop(each, None):
+            group.close()
+
+    def _log_new(self, each: _Input | None, error: Exception) -> None:
+        """Log an error once, until the broker answers again."""
+        reason = str(error) if isinstance(error, BrokerError) else repr(error)
+        logged = self._logged.setdefault(each, set())
+        if reason not in logged and not self._ended.is_set():
+            logged.add(reason)
+            what = "all groups" if each is None else f"{each.group}, {each.topic}"
+            log.warning("%s: the backlog is unknown: %s", what, reason)
 
     def _of_group(
         self, name: str, topic: str, group: GroupOffsets, reader: OldestMessages

@@ -1,11 +1,12 @@
 """What waits for each consumer group, and since when, is known without its workers."""
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from prometheus_client import CollectorRegistry
 
 from fluxplain.config import Config
@@ -16,6 +17,7 @@ from fluxplain.kafka.metrics.group_metrics import BacklogCollector
 from fluxplain.kafka.topics import backlogs, oldest_messages
 from fluxplain.kafka.topics.backlogs import BacklogMonitor, Backlogs, PartitionBacklog
 from fluxplain.kafka.topics.create import create_topics
+from fluxplain.kafka.topics.progress import GroupOffsets
 from tests.kit.support import make_config
 from tests.kit.waiting import wait_until
 
@@ -64,10 +66,14 @@ def waiting(found: Backlogs) -> Mapping[tuple[str, str], PartitionBacklog]:
     return {(name, str(tp)): each for (name, tp), each in found.items() if each.lag}
 
 
+def roles(monitor: BacklogMonitor) -> set[str]:
+    return {name for name, _ in monitor.latest()}
+
+
 def test_a_group_without_workers_has_a_lag_and_an_oldest_message(config: Config) -> None:
     with BacklogMonitor(config, OTHERS) as monitor:
-        found = wait_until(monitor.latest)
-        assert {name for name, _ in found} == {"model", "explainer", "drift"}
+        wait_until(lambda: roles(monitor) == {"model", "explainer", "drift"})
+        found = monitor.latest()
         stream = "fluxplain.features-2"
         assert waiting(found) == {("model", stream): PartitionBacklog(5, BEGAN)}
         commit(config, "fluxplain.model", "features", 3)
@@ -84,9 +90,12 @@ def test_a_group_without_workers_has_a_lag_and_an_oldest_message(config: Config)
 
 def test_alerts_have_no_backlog_before_they_began(config: Config) -> None:
     with BacklogMonitor(config, {"alerts": ("features",)}) as monitor:
-        assert "alerts" not in {name for name, _ in wait_until(monitor.latest)}
+        wait_until(lambda: "drift" in roles(monitor))  # asked before the alerts
+        asked_at = max(each.at for each in monitor._answers.values())
+        wait_until(lambda: min(each.at for each in monitor._answers.values()) > asked_at)
+        assert "alerts" not in roles(monitor)
         commit(config, "fluxplain.alerts", "features", 1)
-        wait_until(lambda: "alerts" in {name for name, _ in monitor.latest()})
+        wait_until(lambda: "alerts" in roles(monitor))
         assert waiting(monitor.latest())["alerts", "fluxplain.features-2"] == (4, BEGAN + 1)
 
 
@@ -96,9 +105,9 @@ def test_a_message_that_cannot_be_read_waits_since_it_was_seen(
     monkeypatch.setattr(oldest_messages, "OLDEST_S", 0.0)
     began_at = time.time()
     with BacklogMonitor(config, OTHERS) as monitor:
-        [first] = waiting(wait_until(monitor.latest)).values()
-        answered_at = monitor._answered_at
-        wait_until(lambda: monitor._answered_at > answered_at)
+        [first] = wait_until(lambda: waiting(monitor.latest())).values()
+        before = monitor._answers.copy()
+        wait_until(lambda: all(monitor._answers[each].at > before[each].at for each in before))
         assert [*waiting(monitor.latest()).values()] == [first]
     assert first.waits_since is not None
     assert began_at <= first.waits_since <= time.time()
@@ -112,6 +121,61 @@ def test_without_a_broker_nothing_is_exported(
         wait_until(monitor.latest)
         broker.close()
         wait_until(lambda: not monitor.latest())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        client.BrokerError("the coordinator is away"),
+        KafkaException(KafkaError(KafkaError._TIMED_OUT)),
+        KeyError(2),
+        RuntimeError("closed"),
+    ],
+)
+def test_an_error_of_one_group_is_logged_once_and_the_others_are_exported(
+    config: Config,
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    failed: list[str] = []
+    is_back = threading.Event()
+
+    class Offsets(GroupOffsets):
+        def ends(self) -> Mapping[int, int]:
+            if self._topic == config.topic("evaluations") and not is_back.is_set():
+                failed.append(self._topic)
+                raise error
+            return super().ends()
+
+    monkeypatch.setattr(backlogs, "GroupOffsets", Offsets)
+    with BacklogMonitor(config, {}) as monitor:
+        wait_until(lambda: roles(monitor) == {"model", "drift"} and len(failed) > 2)
+        is_back.set()
+        wait_until(lambda: roles(monitor) == {"model", "explainer", "drift"})
+    assert len(caplog.messages) == 1, caplog.messages
+    line = caplog.messages[0]
+    assert line.startswith("explainer, evaluations: the backlog is unknown: ")
+    assert str(error) in line
+
+
+def test_a_group_that_no_longer_answers_is_left_out_alone(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlogs, "STALE_S", 2.0)
+    is_away = threading.Event()
+
+    class Offsets(GroupOffsets):
+        def ends(self) -> Mapping[int, int]:
+            if self._topic == config.topic("evaluations") and is_away.is_set():
+                raise client.BrokerError("the coordinator is away")
+            return super().ends()
+
+    monkeypatch.setattr(backlogs, "GroupOffsets", Offsets)
+    with BacklogMonitor(config, {}) as monitor:
+        wait_until(lambda: roles(monitor) == {"model", "explainer", "drift"})
+        is_away.set()
+        wait_until(lambda: roles(monitor) == {"model", "drift"})
 
 
 def test_metrics_are_of_each_group_and_partition_and_without_a_backlog_0() -> None:
