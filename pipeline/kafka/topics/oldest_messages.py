@@ -37,7 +37,7 @@ class OldestMessages:
         """Return when the first message from each offset on was published, in seconds since 1970.
 
         It is None where no message follows: marks of transactions are none. Partitions are missing
-        whose message could not be read within ``OLDEST_S``, or has no timestamp.
+        whose message could not be read within ``OLDEST_S``, or has no timestamp above 0.
         """
         waiting, found = set(offsets), dict[TopicPartition, float | None]()
         try:
@@ -71,4 +71,6 @@ def _time_of(tp: TopicPartition, message: Message) -> dict[TopicPartition, float
     if error := message.error():
         return {tp: None} if error.code() == KafkaError._PARTITION_EOF else {}
     kind, at_ms = message.timestamp()
-    return {} if kind == TIMESTAMP_NOT_AVAILABLE else {tp: at_ms / 1000.0}
+    # producers set the time: 0 stands for one that they do not know
+    is_known = kind != TIMESTAMP_NOT_AVAILABLE and at_ms > 0
+    return {tp: at_ms / 1000.0} if is_known else {}
