@@ -6,7 +6,7 @@ import hashlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -72,23 +72,22 @@ async def run(
     store = Store(config.topic(config.source))
     server = Server(config, store)
     feed = Feed(config, store, partial(loop.call_soon_threadsafe, ended.set))
-    report(f"Dashboard: {await server.start()}")
     metrics_server = None if metrics is None else MetricsServer(config, metrics)
-    if metrics_server is not None:
-        report(f"Metrics: {await metrics_server.start()}/metrics")
-    if not is_loopback(config.dashboard.host):
-        report(
-            f"dashboard.host is {config.dashboard.host!r}: the page has no authentication, so "
-            "anyone who can reach it can read it. Put a proxy with authentication in front of it."
-        )
-    feed.start()
-    try:
-        await ended.wait()
-    finally:
-        await server.stop()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(server.stop)
+        report(f"Dashboard: {await server.start()}")
         if metrics_server is not None:
-            await metrics_server.stop()
-        await asyncio.to_thread(feed.stop)
+            stack.push_async_callback(metrics_server.stop)
+            report(f"Metrics: {await metrics_server.start()}/metrics")
+        if not is_loopback(config.dashboard.host):
+            report(
+                f"dashboard.host is {config.dashboard.host!r}: the page has no authentication, so "
+                "anyone who can reach it can read it. Put a proxy with authentication in front of "
+                "it."
+            )
+        feed.start()
+        stack.push_async_callback(asyncio.to_thread, feed.stop)
+        await ended.wait()
     if feed.error is not None:
         raise feed.error
 

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import re
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
@@ -13,13 +14,15 @@ from typing import Any, get_args
 import aiohttp
 import orjson
 import pytest
+from prometheus_client import CollectorRegistry
 
-from fluxplain.config import Config
-from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server, serving
+from fluxplain.config import Config, ConfigError
+from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server, run, serving
 from fluxplain.monitor.dashboard.views import HEAT_COLUMNS, SHOWN_POINTS
 from fluxplain.results.store import Store
 from fluxplain.schemas.change import NoticeKind
 from fluxplain.schemas.methods import METHOD_NAMES
+from tests.kit.free_ports import last_port_taken
 from tests.kit.records import letter, reasons
 from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import STREAM, change, name, records
@@ -381,3 +384,14 @@ def test_a_page_is_served_beside_other_work_and_ends_with_it(config: Config, sto
         assert answer.status == 200
     with pytest.raises(urllib.error.URLError, match="refused"):
         urllib.request.urlopen(f"{address}/api/overview")
+
+
+def test_the_page_is_not_served_if_nobody_can_listen_at_the_port_of_the_metrics() -> None:
+    async def start(first: int) -> None:
+        config = make_config(dashboard={"port": first, "metrics_port": first + 1})
+        with pytest.raises(ConfigError, match=r"dashboard\.metrics_port"):
+            await run(config, lambda _: None, CollectorRegistry())
+        socket.create_server(("127.0.0.1", first)).close()
+
+    with last_port_taken(2) as first:
+        asyncio.run(start(first))
