@@ -1,11 +1,11 @@
 """The table ``[dashboard]``."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from fluxplain.config.base import Name, Port, Section
+from fluxplain.config.base import Name, Port, Section, wrong
 from fluxplain.config.stream_settings import Partition
 
 
@@ -28,3 +28,10 @@ class DashboardSettings(Section):
     (protection against DNS rebinding)."""
     streams: Mapping[Partition, Annotated[str, Field(min_length=1, max_length=60)]] = {}
     """Names to show for streams, by the partition of `features`."""
+
+    @model_validator(mode="after")
+    def _has_two_ports(self) -> Self:
+        if self.port and self.metrics_port == self.port:
+            taken = "the page listens there: dashboard.port is the same"
+            raise wrong("metrics_port", self.metrics_port, taken)
+        return self

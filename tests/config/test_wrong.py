@@ -39,6 +39,9 @@ missing.values.age = 3 => missing.values.age is 3 & 'dead-letter' & 'impute'
 missing.policy = 'impute'; missing.values.age = 'x' => missing.values.age is 'x' & finite number
 missing.policy = 'impute'; missing.values.city = 0.5 => missing.values.city is 0.5 & a string
 
+dashboard.port = 9400; dashboard.metrics_port = 9400 =>
+  dashboard.metrics_port is 9400 & dashboard.port is the same
+
 explain.alpha = 0.0 => explain.alpha is 0.0 & above 0 and at most 1
 explain.alpha = [] => explain.alpha is [] & a list of such numbers
 explain.alpha = [0.1, 2] => explain.alpha is [0.1, 2] & above 0 and at most 1
