@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.explain.dependence import student
+from fluxplain.evaluate.quantiles import student
 
 SHARED = 1.3
 """The variance of a mean is at least so many times that of independent numbers: contrasts share
