@@ -124,19 +124,34 @@ class RecentLosses:
         before_it, since = np.arange(max(0, place - before), place), np.arange(place, end)
         if not len(before_it) or not len(since):
             return change
-        parts = before_it, since
         if former is not None and change.direction == "rose":
-            step, mean = (change.after or 0.0) - (change.before or 0.0), numbers[before_it].mean()
-            asked = since[:: -(-len(since) // MOST_ASKED)]
-            losses = self._losses_of(former, rows, asked, signal)
-            rise = 0.0 if losses is None else losses.mean() - mean
-            if losses is not None and rise > 0.0 and rise >= LEAST_EXPLAINED * step:
-                numbers, parts = numbers.copy(), (before_it, asked)
-                numbers[asked] = losses
-        rises = numbers[parts[1]].mean() > numbers[parts[0]].mean()
+            numbers, since = self._as_of(former, change, rows, before_it, since)
+        rises = numbers[since].mean() > numbers[before_it].mean()
         if rises != (change.direction == "rose"):
             return change
-        return replace(change, region=self._region(rows, numbers, parts, f"{seed}/{change.id}"))
+        of = f"{seed}/{change.id}"
+        return replace(change, region=self._region(rows, numbers, (before_it, since), of))
+
+    def _as_of(
+        self, former: Losses, change: Change, rows: Floats, before_it: Places, since: Places
+    ) -> tuple[Floats, Places]:
+        """Return the numbers, with those of a former model since a change, and where it was asked.
+
+        Where these do not explain the change, they are the model's own.
+        """
+        signal: Signal = "error" if change.signal == "error" else "increment"
+        own = rows[:, SIGNALS.index(signal)]
+        asked = since[:: -(-len(since) // MOST_ASKED)]
+        losses = self._losses_of(former, rows, asked, signal)
+        if losses is None:
+            return own, since
+        rise = float(losses.mean() - own[before_it].mean())
+        step = (change.after or 0.0) - (change.before or 0.0)
+        if rise <= max(LEAST_EXPLAINED * step, 0.0):
+            return own, since
+        found = own.copy()
+        found[asked] = losses
+        return found, asked
 
     def _losses_of(
         self, former: Losses, rows: Floats, which: Places, signal: Signal

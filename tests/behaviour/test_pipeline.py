@@ -136,10 +136,10 @@ def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(
     shapley = {"ishap": {"reservoir_size": 50}, "interaction": {"reservoir_size": 50}}
     explain = {**SETTINGS["explain"], **shapley, "methods": ["ipfi", "isage", "ipdp", *shapley]}
     configure(model={**SETTINGS["model"], "shards": 3}, explain=explain)
-    values = with_hostile(observations(600))
+    values = with_hostile(observations(400))
     with start() as pipeline:
         assert set(pipeline.workers.running("model")) == {f"model-{i}of3-1" for i in range(3)}
-        pipeline.feed_killing(values, {200: "model-0of3-1", 400: "model-1of3-1"})
+        pipeline.feed_killing(values, {150: "model-0of3-1", 300: "model-1of3-1"})
         pipeline.wait_until_idle()
     assert_same(pipeline.published, reference(load_config(configure(explain=explain)), values))
     assert len(pipeline.workers.deaths) == 2
@@ -150,15 +150,15 @@ def test_causes_and_regions_are_those_of_the_reference_also_after_kills(
 ) -> None:
     # a copy of the model is compared with it 1,000 observations later
     configure(
-        explain={**SETTINGS["explain"], "methods": ["ipfi"]},
+        explain={**SETTINGS["explain"], "methods": ["ipfi"], "emit_every": 20},
         drift={**SENSITIVE_DRIFT, "follow_up": 300},
     )
-    values = [orjson.loads(value) for value in observations(6000)[:3000]]
+    values = [orjson.loads(value) for value in observations(6000)[:2700]]
     for value in values[2200:]:
         value["y"] = int(value["y"] != (value["x"]["age"] < 40))
     values = [orjson.dumps(value) for value in values]
     with start() as pipeline:
-        pipeline.feed_killing(values, {2150: "model-1", 2350: "explainer-1", 2450: "drift-1"})
+        pipeline.feed_killing(values, {2350: "model-1", 2450: "drift-1"})
         pipeline.finish(values)
     changes = [
         Change.decode(value)
