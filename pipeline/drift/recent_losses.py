@@ -23,7 +23,7 @@ MOST_VALUES = 200_000
 MOST_CHARACTERS = 8_000_000
 """Most characters of categories and ids that are kept: 8 MB, or up to 32 MB in some scripts."""
 
-MOST_ASKED = 400
+MOST_ASKED = 1_000
 """Most observations since a change that a former model is asked about, in one step."""
 
 LEAST_EXPLAINED = 0.5
@@ -141,7 +141,8 @@ class RecentLosses:
         """
         signal: Signal = "error" if change.signal == "error" else "increment"
         own = rows[:, SIGNALS.index(signal)]
-        asked = since[:: -(-len(since) // MOST_ASKED)]
+        count = min(len(since), MOST_ASKED)
+        asked = since[np.arange(count) * len(since) // count]
         losses = self._losses_of(former, rows, asked, signal)
         if losses is None:
             return own, since
