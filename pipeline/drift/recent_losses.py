@@ -27,7 +27,7 @@ MOST_ASKED = 1_000
 """Most observations since a change that a former model is asked about, in one step."""
 
 LEAST_EXPLAINED = 0.5
-"""A change is due to what is new if a former model loses this share of its step, at least."""
+"""The losses of a former model count if they explain at least this share of a change's step."""
 
 SIGNALS: tuple[Signal, ...] = ("increment", "error")
 

@@ -1,14 +1,14 @@
 """Backlogs of all consumer groups, also of those without any worker."""
 
 import logging
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from fluxplain.config import Config
 from fluxplain.kafka.client import BrokerError, TopicPartition
+from fluxplain.kafka.topics.asking_thread import AskingThread
 from fluxplain.kafka.topics.oldest_messages import OldestMessages
 from fluxplain.kafka.topics.progress import GroupOffsets
 
@@ -68,7 +68,7 @@ class _Oldest(NamedTuple):
         return self.is_read and is_same
 
 
-class BacklogMonitor:
+class BacklogMonitor(AskingThread):
     """Asks the broker in a thread of its own, every ``EVERY_S``.
 
     Parameters
@@ -81,22 +81,13 @@ class BacklogMonitor:
     """
 
     def __init__(self, config: Config, others: Mapping[str, Sequence[str]]) -> None:
+        super().__init__("backlogs", EVERY_S)
         self._config = config
         self._others = others
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="backlogs", daemon=True)
         self._oldest: dict[tuple[str, TopicPartition], _Oldest] = {}
         self._opened: dict[_Input, GroupOffsets] = {}
         self._answers: dict[_Input, _Answer] = {}
         self._logged: dict[_Input | None, set[str]] = {}
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._ended.set()
-        self._thread.join(EVERY_S)  # it may be waiting for a broker
 
     def latest(self) -> Backlogs:
         """Return the newest backlogs of the groups about which the broker answered recently."""

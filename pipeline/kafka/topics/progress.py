@@ -1,12 +1,11 @@
 """Progress of the pipeline: each role's lag, and which observations all roles have processed."""
 
 import math
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, TopicPartition
 
@@ -22,6 +21,7 @@ from fluxplain.kafka.client import (
     partitions_of,
 )
 from fluxplain.kafka.timeouts import REQUEST_S
+from fluxplain.kafka.topics.asking_thread import AskingThread
 
 Offsets = Mapping[int, int]
 """Partition → offset."""
@@ -164,7 +164,7 @@ class Backlog(NamedTuple):
     moved_at: float
 
 
-class LagMonitor:
+class LagMonitor(AskingThread):
     """Asks the broker in its own thread, so that a missing answer does not block a display.
 
     ``latest`` maps a role or shard to its backlog. It is None before the first answer and during an
@@ -172,21 +172,12 @@ class LagMonitor:
     """
 
     def __init__(self, config: Config) -> None:
+        super().__init__("lag", EVERY_S)
         self._config = config
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="lag", daemon=True)
         self._moved: dict[tuple[str, str, int], tuple[int, float]] = {}
         self._looked: dict[tuple[str, str, int], tuple[tuple[int, int] | None, bool]] = {}
         self.latest: Mapping[str, Backlog] | None = None
         self.trouble: str | None = None
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._ended.set()
-        self._thread.join(EVERY_S)  # it may be waiting for a broker
 
     def _watch(self) -> None:
         while not self._ended.is_set():
