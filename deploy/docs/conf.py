@@ -16,8 +16,10 @@ version = release = __version__
 
 NAVIGATION = {
     "Use": [
+        "../../README",
         *(
             "is-it-for-me",
+            "gallery",
             "explanations",
             "reasons",
             "topics",
@@ -39,9 +41,9 @@ NAVIGATION = {
         "../../tests/models/results/README",
     ],
 }
-"""Heading of the navigation → pages, relative to this folder. The README comes first."""
+"""Heading of the navigation → pages, relative to this folder. The first page comes before them."""
 
-root_doc = "README"
+root_doc = "deploy/docs/start"
 include_patterns = [
     "*.md",
     "deploy/README.md",
@@ -69,7 +71,7 @@ html_show_sphinx = False
 def setup(app: Sphinx) -> None:
     """Add what Markdown cannot express: the navigation and the start page."""
     app.connect("source-read", _add_navigation)
-    app.connect("build-finished", _redirect_to_readme)
+    app.connect("build-finished", _redirect_to_first_page)
 
 
 def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
@@ -77,12 +79,12 @@ def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
         return
     here = Path(__file__).parent
     for caption, pages in NAVIGATION.items():
-        paths = [(here / each).resolve().relative_to(app.srcdir).as_posix() for each in pages]
+        paths = [f"/{(here / each).resolve().relative_to(app.srcdir).as_posix()}" for each in pages]
         lines = ["", "```{toctree}", ":hidden:", f":caption: {caption}", *paths, "```", ""]
         source[0] += "\n".join(lines)
 
 
-def _redirect_to_readme(app: Sphinx, error: Exception | None) -> None:
+def _redirect_to_first_page(app: Sphinx, error: Exception | None) -> None:
     if error is None:
         page = f'<!doctype html>\n<meta http-equiv="refresh" content="0; url={root_doc}.html">\n'
         (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")

@@ -70,12 +70,12 @@ def test_a_browser_needs_no_network() -> None:
     assert "@import" not in styles
 
 
-def test_every_document_is_a_page_and_the_first_is_the_readme() -> None:
+def test_every_document_is_a_page_and_the_site_begins_with_the_first_one() -> None:
     others = ("vendor", "TEMPLATE")  # of others, and to be filled in
     documents = [each for each in WRITTEN_BY_HAND if not any(part in each for part in others)]
     pages_of = {Path(each).with_suffix(".html") for each in documents}
     assert all((SITE / each).is_file() for each in pages_of)
-    assert "url=README.html" in (SITE / "index.html").read_text()
+    assert "url=deploy/docs/start.html" in (SITE / "index.html").read_text()
     assert f"fluxplain {__version__}" in (SITE / "README.html").read_text()
     assert (SITE / "searchindex.js").is_file()
 
