@@ -25,6 +25,8 @@ AXE = Path(__file__).parent / "vendor/axe.min.js"
 NEXT = count(2_000, 100)
 """Where the next records of the stream begin, so that tests may publish some."""
 
+NUMBERS = "async () => (await import('/js/store.js')).data.numbers"
+
 expect.set_options(timeout=20_000)
 
 
@@ -208,6 +210,44 @@ def test_a_closer_look_asks_for_more_points(open_page: Open) -> None:
     expect(zoomed).to_be_checked()
     visit.page.get_by_role("radio", name="All").check()
     expect(zoomed).to_have_count(0)
+
+
+def test_a_drag_over_the_chart_selects_the_records(open_page: Open) -> None:
+    visit = open_page()
+    expect(visit.page.locator("#importance-unit")).to_contain_text("drag to zoom")
+    newest = visit.page.evaluate(NUMBERS)["newest_seq"]
+    box = visit.page.locator("#importance-chart").bounding_box()
+    assert box is not None
+    middle, height = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    visit.page.mouse.move(middle - 100, height)
+    visit.page.mouse.down()
+    visit.page.mouse.move(middle, height, steps=5)
+    visit.page.mouse.move(middle + 100, height, steps=5)
+    visit.page.mouse.up()
+    expect(visit.page.get_by_role("radio", name="Zoomed")).to_be_checked()
+    expect(visit.page).to_have_url(re.compile(r"range=zoom-\d+-\d+"))
+    chosen = re.search(r"zoom-(\d+)-(\d+)", visit.page.url)
+    assert chosen is not None
+    first, last = map(int, chosen.groups())
+    share = 200 / box["width"]
+    assert share < (last - first) / newest < 1.5 * share
+    assert 0.2 * newest < first < last < 0.8 * newest
+
+
+def test_an_empty_chart_says_why_it_is_empty(browser: Browser, tmp_path: Path) -> None:
+    with dashboard(tmp_path, features=2) as served:
+        visit = Visit(browser, f"{served.address}/", viewport=WIDE)
+        no_curve = "No curve yet: curves begin after the warm-up."
+        expect(visit.page.locator("#effect-chart")).to_have_attribute("aria-label", no_curve)
+        expect(visit.page.locator("#importance-chart")).to_have_attribute(
+            "aria-label", "No explanation yet: explanations begin after the warm-up."
+        )
+        served.publish(*records(300, features=2))
+        visit.live()
+        expect(visit.page.locator("#effect-chart")).to_have_attribute(
+            "aria-label", re.compile("Effect of f")
+        )
+        visit.close()
 
 
 @pytest.mark.parametrize("name", ["importance", "performance"])

@@ -43,6 +43,9 @@ def test_ranges_are_of_time_if_records_have_one_and_a_link_keeps_them(
         first, last = visit.page.evaluate(IMPORTED.format("store", "range"), None)
         assert last == 1_999
         assert first == pytest.approx(1_940, abs=10)
+        visit.page.locator("#performance [data-table]").click()
+        newest = visit.page.locator("#performance-table tbody th").last
+        expect(newest).to_have_text(re.compile(r"1,9\d\d, 24 Nov 2026, 09:\d\d:26"))
         again = Visit(browser, visit.page.url, viewport=WIDE)
         again.live()
         expect(again.page.locator("#ranges input:checked")).to_have_value("hour")

@@ -7,7 +7,7 @@ import { data, readFragment, replaceAll, shown, range, oldest, streamName, takeN
 import { SPANS, wholeSpan } from "./times.js";
 import { assign, styleOf } from "./palette.js";
 import { themeSwitch } from "./theme.js";
-import { drawImportance, importanceTable, makeImportance } from "./importance.js";
+import { canDrag, drawImportance, importanceTable, makeImportance } from "./importance.js";
 import { drawPerformance, makePerformance, performanceTable } from "./performance.js";
 import { drawEffect, effectFeature, effectTable, fetchEffect, makeEffect } from "./effect.js";
 import { drawHeat, fetchHeat, makeHeat } from "./heat.js";
@@ -140,7 +140,7 @@ function drawChoices() {
   const what = data.about.methods[view.method]?.unit === "output"
     ? "spread of the effect, in units of the output"
     : `increase of the loss (${data.about.loss}) without the feature`;
-  setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors` : "");
+  setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors${canDrag ? "; drag to zoom" : ""}` : "");
   setText($("performance-unit"), `means of the last ${count(data.numbers.performance.window)} records`);
 }
 

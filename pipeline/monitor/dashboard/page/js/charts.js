@@ -85,6 +85,14 @@ export function base() {
   };
 }
 
+/** Title that says in the middle of an empty chart why it is empty. */
+export const emptyBecause = (text) => ({
+  text,
+  left: "center",
+  top: "middle",
+  textStyle: { color: colors().muted, fontSize: 13, fontWeight: 400, fontFamily: FONT },
+});
+
 export function valueAxis(extra = {}) {
   const { muted, grid, line } = colors();
   return {

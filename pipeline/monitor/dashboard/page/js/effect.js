@@ -2,7 +2,7 @@
 
 import { $, h, options, setText, table } from "./dom.js";
 import { count, number } from "./format.js";
-import { chart, colors } from "./charts.js";
+import { chart, colors, emptyBecause } from "./charts.js";
 import { data, ranked, view } from "./store.js";
 import { curveOption, effectOf, errorsOf, isCategorical } from "./curves.js";
 import { styleOf } from "./palette.js";
@@ -65,7 +65,9 @@ export function drawEffect() {
   $("class-field").hidden = !current?.classes;
   if (!current) {
     plot.clear();
-    setText($("effect-unit"), shown() ? "iPDP has no curve of this feature" : "");
+    plot.setOption({ title: emptyBecause(missing(feature)) });
+    setText($("effect-unit"), "");
+    $("effect-chart").setAttribute("aria-label", missing(feature));
     $("effect-legend").replaceChildren();
     return;
   }
@@ -83,6 +85,12 @@ export function drawEffect() {
     known.ice.length ? item("ice", plural(known.ice.length, "ICE curve")) : null,
   ].filter(Boolean)));
   $("effect-chart").setAttribute("aria-label", summary(feature));
+}
+
+/** Says why there is no curve. */
+function missing(feature) {
+  if (feature === null) return "No curve yet: curves begin after the warm-up.";
+  return shown() ? `iPDP has no curve of ${feature}.` : "Loading …";
 }
 
 const plural = (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`;

@@ -1,28 +1,41 @@
 // Chart of importance over time, with bands of two standard errors and the changes below.
 
 import { $, h, table } from "./dom.js";
-import { METHOD_NAMES, count, number, titleOf } from "./format.js";
-import { at, base, chart, colors, draw, fitted, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
+import { METHOD_NAMES, number, titleOf } from "./format.js";
+import { at, base, chart, colors, draw, emptyBecause, fitted, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
 import { data, lineOf, oldest, range, shown, view } from "./store.js";
 import { styleOf } from "./palette.js";
-import { recordText } from "./times.js";
+import { numberAndTime, recordText } from "./times.js";
+
+const EMPTY = "No explanation yet: explanations begin after the warm-up.";
 
 const TOP = 16;
 const BOTTOM = 24;
 const LABEL_HEIGHT = 14;
 
+/** Whether there is a mouse: a finger that moves over the chart scrolls the page. */
+export const canDrag = matchMedia("(pointer: fine)").matches;
+
 let main;
 let lane;
+let isSelecting = false;
 
 export function makeImportance({ zoomed, chosen }) {
   main = chart($("importance-chart"));
   lane = chart($("lane-chart"));
   main.on("datazoom", () => {
-    const { startValue, endValue } = main.getOption().dataZoom[0];
+    const { startValue, endValue } = main.getOption().dataZoom.find((zoom) => zoom?.type === "inside");
     zoomed(Math.round(startValue), Math.round(endValue));
   });
   lane.on("click", ({ data: point }) => point?.id && chosen(point.id));
 }
+
+/** Lets a drag select the records to show; the button for this stays out of sight. */
+const dragging = () => ({
+  itemSize: 0,
+  left: -100,
+  feature: { dataZoom: { show: canDrag, yAxisIndex: false, brushStyle: { color: colors().accent, opacity: 0.15 } } },
+});
 
 /** What changes are of, from the lowest lane on. */
 const lanes = () => ["loss", ...Object.keys(data.about.methods).reverse()];
@@ -37,7 +50,7 @@ export function drawImportance() {
   });
   $("importance-chart").setAttribute(
     "aria-label",
-    `${METHOD_NAMES[view.method] ?? ""} importance of ${names.length} features over time. Now: ${top.join(", ")}`,
+    names.length ? `${METHOD_NAMES[view.method] ?? ""} importance of ${names.length} features over time. Now: ${top.join(", ")}` : EMPTY,
   );
   $("lane-chart").setAttribute("aria-label", `${data.changes.size} changes over time; they are listed under Changes`);
 }
@@ -52,6 +65,7 @@ function drawMain(names) {
   const whole = [oldest(), Math.max(data.numbers.newest_seq, 1)];
   draw(main, {
     ...base(),
+    title: emptyBecause(names.length ? "" : EMPTY),
     grid: { left, right, top: TOP, bottom: BOTTOM },
     xAxis: recordAxis(whole, element.clientWidth, {}, [first, last]),
     yAxis: valueAxis(values),
@@ -63,8 +77,10 @@ function drawMain(names) {
       rangeMode: ["value", "value"],
       zoomOnMouseWheel: "ctrl",
       moveOnMouseWheel: false,
+      moveOnMouseMove: canDrag ? "shift" : true,
       minValueSpan: 20,
     }],
+    toolbox: dragging(),
     tooltip: {
       ...base().tooltip,
       trigger: "axis",
@@ -73,6 +89,10 @@ function drawMain(names) {
     },
     series: [...zeroAndStory(), ...names.flatMap((name) => lineAndBand(name, right, offsets.get(name)))],
   });
+  if (canDrag && !isSelecting) {
+    isSelecting = true;
+    main.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
+  }
 }
 
 /** Value range of all lines and most of the bands; the first records' bands are very wide. */
@@ -274,7 +294,7 @@ export function importanceTable() {
   const lines = names.map(lineOf);
   const [first, last] = range();
   const seqs = Array.from({ length: 20 }, (_, i) => Math.round(first + ((last - first) * (i + 1)) / 20));
-  const rows = seqs.map((seq) => [count(seq), ...lines.map((line) => {
+  const rows = seqs.map((seq) => [numberAndTime(seq), ...lines.map((line) => {
     const i = line ? at(line, seq) : null;
     return i === null ? "–" : `${number(line.value[i])} ± ${number(line.std_error[i])}`;
   })]);

@@ -1,10 +1,10 @@
 // Charts of loss and accuracy, over the same records as the importances.
 
 import { $, h, table } from "./dom.js";
-import { count, number, percent } from "./format.js";
-import { at, base, chart, colors, draw, nice, pairs, recordAxis, valueAxis } from "./charts.js";
+import { number, percent } from "./format.js";
+import { at, base, chart, colors, draw, emptyBecause, nice, pairs, recordAxis, valueAxis } from "./charts.js";
 import { data, range } from "./store.js";
-import { recordText } from "./times.js";
+import { numberAndTime, recordText } from "./times.js";
 
 let plot;
 
@@ -35,7 +35,9 @@ export function drawPerformance() {
   });
   draw(plot, {
     ...base(),
-    title: [title(`Loss (${data.about.loss})`, 0), ...(both ? [title("Accuracy", "50%")] : [])],
+    title: trend.seq.length
+      ? [title(`Loss (${data.about.loss})`, 0), ...(both ? [title("Accuracy", "50%")] : [])]
+      : [emptyBecause("No record with a label yet.")],
     grid: both
       ? [{ ...grid, top: 22, height: "30%" }, { ...grid, top: "60%", bottom: 24 }]
       : [{ ...grid, top: 22, bottom: 24 }],
@@ -81,7 +83,7 @@ function readout(seq) {
 export function performanceTable() {
   const trend = data.numbers.performance;
   const step = Math.max(1, Math.ceil(trend.seq.length / 20));
-  const rows = trend.seq.map((seq, i) => [count(seq), number(trend.loss[i]), trend.accuracy[i] === null ? "–" : percent(trend.accuracy[i])])
+  const rows = trend.seq.map((seq, i) => [numberAndTime(seq), number(trend.loss[i]), trend.accuracy[i] === null ? "–" : percent(trend.accuracy[i])])
     .filter((_, i) => (trend.seq.length - 1 - i) % step === 0);
   return table(`Means of the last ${trend.window} labelled records`, ["Record", "Loss", "Accuracy"], rows);
 }

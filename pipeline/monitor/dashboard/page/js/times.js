@@ -54,9 +54,11 @@ export function recordBefore(seconds) {
 export const wholeSpan = () => (points().at.length < 2 ? 0 : points().at.at(-1) - points().at[0]);
 
 /** Names a record by its number and its time. */
-export function recordText(seq) {
+export const recordText = (seq) => `Record ${numberAndTime(seq)}`;
+
+export function numberAndTime(seq) {
   const time = timeOf(seq);
-  const text = `Record ${count(Math.round(seq))}`;
+  const text = count(Math.round(seq));
   return time === null ? text : `${text}, ${written(time, EXACT)}`;
 }
 
