@@ -122,12 +122,18 @@ class Cluster:
         """The user's password."""
         return self.password_file.read_text(encoding="utf-8").strip()
 
-    def start(self) -> None:
-        """Start all brokers that do not run, and wait until they answer and know each other."""
+    def create(self) -> None:
+        """Create the folder, whose files may be changed before the first start."""
         kafka = Kafka(java(), jars(self._tell))
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(self._files.lock):
             self._make(kafka)
+
+    def start(self) -> None:
+        """Start all brokers that do not run, and wait until they answer and know each other."""
+        self.create()
+        kafka = Kafka(java(), jars(self._tell))
+        with locked(self._files.lock):
             started = [broker for broker in self._brokers.values() if broker.pid() is None]
             for broker in started:
                 broker.spawn(kafka)

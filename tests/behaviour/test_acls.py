@@ -91,13 +91,14 @@ class Right(NamedTuple):
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker on which users may do nothing but what they are allowed."""
-    with Cluster(tmp_path_factory.mktemp("kafka"), brokers=1, secure=True) as cluster:
-        cluster.stop_broker(1)
-        with (cluster.folder / "broker-1" / "server.properties").open("a") as properties:
-            properties.write(AUTHORIZER)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("JAVA_TOOL_OPTIONS", AUDIT)
-            cluster.start_broker(1)
+    cluster = Cluster(tmp_path_factory.mktemp("kafka"), brokers=1, secure=True)
+    cluster.create()
+    with (cluster.folder / "broker-1" / "server.properties").open("a") as properties:
+        properties.write(AUTHORIZER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", AUDIT)
+        cluster.start()
+    with cluster:
         yield cluster
 
 

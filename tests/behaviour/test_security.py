@@ -24,13 +24,13 @@ MECHANISM = "FLUXPLAIN_KAFKA__SASL_MECHANISM"
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker that lets nobody in over SSL without a client certificate that it trusts."""
-    with Cluster(tmp_path_factory.mktemp("kafka"), brokers=1, secure=True) as cluster:
-        cluster.stop_broker(1)
-        properties = cluster.folder / "broker-1" / "server.properties"
-        text = properties.read_text()
-        assert "client.auth=requested" in text
-        properties.write_text(text.replace("client.auth=requested", "client.auth=required"))
-        cluster.start_broker(1)
+    cluster = Cluster(tmp_path_factory.mktemp("kafka"), brokers=1, secure=True)
+    cluster.create()
+    properties = cluster.folder / "broker-1" / "server.properties"
+    text = properties.read_text()
+    assert "client.auth=requested" in text
+    properties.write_text(text.replace("client.auth=requested", "client.auth=required"))
+    with cluster:
         yield cluster
 
 

@@ -148,8 +148,7 @@ def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
 def test_the_broker_of_the_compose_file_starts_and_knows_all_its_settings(tmp_path: Path) -> None:
     settings = broker_settings(COMPOSE["services"]["kafka"]["environment"])
     cluster = Cluster(tmp_path)
-    cluster.start()
-    cluster.stop()
+    cluster.create()
     listeners = {"9093": "CONTROLLER", "19092": "PLAINTEXT", "9092": "SSL"}
     addresses = {port: cluster.plan.address(1, name) for port, name in listeners.items()}
     here = {
