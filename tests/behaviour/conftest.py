@@ -14,7 +14,7 @@ from fluxplain.config import Config, load_config
 from fluxplain.kafka.topics.create import create_topics
 from tests.kit.faulty_broker import FaultyBroker
 from tests.kit.kafka_pipeline import KafkaPipeline, StartFaulty
-from tests.kit.preloaded import Forked, Preloaded, bare_path
+from tests.kit.preloaded import Command, Forked, Preloaded, bare_path
 from tests.kit.processes import no_process_left
 from tests.kit.settings import REAL_KAFKA, SETTINGS, Configure, topics, write_config
 
@@ -91,6 +91,12 @@ def start_faulty(preloaded: Preloaded, config_path: Path) -> Iterator[StartFault
     for each in started:
         each.kill()
         each.wait()
+
+
+@pytest.fixture
+def fluxplain(preloaded: Preloaded) -> Command:
+    """Runs a command to its end, in the folder of its settings."""
+    return preloaded.run
 
 
 @pytest.fixture(autouse=True)

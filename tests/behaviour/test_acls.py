@@ -1,13 +1,10 @@
 """The pipeline on a real broker with a user for each process, as ``deploy/strimzi.py`` has them."""
 
-import os
 import pickle
 import re
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,8 +29,9 @@ from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.worker.budget import WINDOW
-from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference_of
+from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference_of
 from tests.kit.kafka_topics import set_password
+from tests.kit.preloaded import Command, Preloaded
 from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
 from tests.kit.settings import SETTINGS, topic_store, write_config
@@ -213,7 +211,7 @@ def environment(setup: Setup, user: str) -> dict[str, str]:
     return {**setup.environment(user), "FLUXPLAIN_CHECKPOINT__STORE": "directory"}
 
 
-def announce(setup: Setup, folder: Path) -> None:
+def announce(setup: Setup, folder: Path, fluxplain: Command) -> None:
     """Let another model take over, as the operator may."""
     model = HoeffdingTreeClassifier()
     for x, y in agrawal(50, seed=1):
@@ -226,24 +224,8 @@ def announce(setup: Setup, folder: Path) -> None:
         assert (told.returncode, told.stderr) == (0, "")
 
 
-@contextmanager
-def command(setup: Setup, user: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
-    """Run a command of a user; it must still run at the end."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(setup.path)],
-        env={**os.environ, **environment(setup, user)},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-            assert process.poll() is None
-        finally:
-            process.terminate()
-
-
 def test_each_user_may_do_what_its_process_does_and_nothing_else(
-    setup: Setup, tmp_path: Path, receiver: Receiver
+    setup: Setup, tmp_path: Path, receiver: Receiver, preloaded: Preloaded
 ) -> None:
     config = setup.config
     roles = [replica.role for replica in config.replicas()]
@@ -256,8 +238,11 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
     )
     with (
         pipeline,
-        command(setup, "dashboard", "dashboard") as dashboard,
-        command(setup, "alerts", "alerts", "run"),
+        preloaded.running(setup.path, "dashboard", **environment(setup, "dashboard")) as (
+            _,
+            dashboard,
+        ),
+        preloaded.running(setup.path, "alerts", "run", **environment(setup, "alerts")),
     ):
         producer = RecordProducer(setup.config_of("producer"))
         for n in WINDOW + 20, 20:
@@ -266,7 +251,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
             producer.flush()
             pipeline.wait_until_idle()
             if n == 20 and config.control.topic:
-                announce(setup, tmp_path)
+                announce(setup, tmp_path, preloaded.run)
                 pipeline.wait_until_idle()
             for role in roles:  # the next worker reads the checkpoint
                 pipeline.workers.remove(f"{role}-1")
@@ -278,8 +263,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
             for topic in config.inputs(replica.role):
                 with closing(GroupOffsets(setup.config_of("keda"), replica, topic)) as offsets:
                     assert offsets.lag() == 0
-        assert dashboard.stdout is not None
-        url = dashboard.stdout.readline().split()[-1]
+        url = dashboard.readline().split()[-1]
         wait_until(
             lambda: [role["lag"] for role in overview(url)["roles"]] == [0] * len(roles),
             timeout_s=60,

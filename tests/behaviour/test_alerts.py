@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from fluxplain.config import load_config
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import create_topics
 from fluxplain.schemas import Change
+from tests.kit.preloaded import Forked, Preloaded
 from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
 from tests.kit.settings import SETTINGS, topics, write_config
@@ -27,8 +27,14 @@ class Alerts:
     """Topics of the pipeline, and the process that sends alerts, when started."""
 
     def __init__(
-        self, bootstrap_servers: str, prefix: str, receiver: Receiver, folder: Path
+        self,
+        preloaded: Preloaded,
+        bootstrap_servers: str,
+        prefix: str,
+        receiver: Receiver,
+        folder: Path,
     ) -> None:
+        self._preloaded = preloaded
         alerts = {"url": receiver.url, "quiet_s": 0.0}
         settings = {**SETTINGS, "topics": topics(prefix), "alerts": alerts}
         self._path = write_config(folder / "fluxplain.toml", settings)
@@ -36,7 +42,7 @@ class Alerts:
         create_topics(self._config)
         self._log = folder / "alerts.log"
         self._producer = RecordProducer(self._config)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
 
     def publish(self, *values: Change | bytes) -> None:
         topic = self._config.topic("changes")
@@ -49,13 +55,13 @@ class Alerts:
         """Start, and wait until partitions are assigned."""
         before = self._starts()
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = self._preloaded.start(
                 [sys.executable, "-m", "fluxplain.cli", "alerts", "run", "-c", str(self._path)],
-                env={
+                {
                     **os.environ,
                     "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": self._config.kafka.bootstrap_servers,
                 },
-                stderr=log,
+                log,
             )
         wait_until(lambda: self._starts() > before, timeout_s=120)
 
@@ -74,9 +80,13 @@ class Alerts:
 
 @pytest.fixture
 def alerts(
-    bootstrap_servers: str, prefix: str, receiver: Receiver, tmp_path: Path
+    preloaded: Preloaded,
+    bootstrap_servers: str,
+    prefix: str,
+    receiver: Receiver,
+    tmp_path: Path,
 ) -> Iterator[Alerts]:
-    alerts = Alerts(bootstrap_servers, prefix, receiver, tmp_path)
+    alerts = Alerts(preloaded, bootstrap_servers, prefix, receiver, tmp_path)
     yield alerts
     if alerts.process is not None:
         alerts.process.kill()

@@ -18,7 +18,8 @@ import pytest
 from river.tree import HoeffdingTreeClassifier
 
 from fluxplain.models.model_store import ModelFolder
-from tests.kit.kafka_pipeline import JOINED, KafkaPipeline, Start, StartFaulty, fluxplain
+from tests.kit.kafka_pipeline import JOINED, KafkaPipeline, Start, StartFaulty
+from tests.kit.preloaded import Command
 from tests.kit.settings import SETTINGS, Configure
 from tests.kit.streams import observations
 from tests.kit.workers import ask, wait_for
@@ -278,7 +279,7 @@ def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: Model
 
 @pytest.mark.embedded
 def test_the_command_withdraws_what_is_not_in_use(
-    start: Start, config_path: Path, tmp_path: Path, models: ModelFolder
+    start: Start, config_path: Path, tmp_path: Path, models: ModelFolder, fluxplain: Command
 ) -> None:
     file = tmp_path / "new.pickle"
     file.write_bytes(DATA)

@@ -7,7 +7,8 @@ import pytest
 
 from fluxplain.config import Config
 from fluxplain.kafka.producer import RecordProducer
-from tests.kit.kafka_pipeline import Start, fluxplain
+from tests.kit.in_process import run_with
+from tests.kit.kafka_pipeline import Start
 from tests.kit.kafka_topics import set_topic
 from tests.kit.streams import observations
 
@@ -17,7 +18,7 @@ SERVERS = "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS"
 
 
 def told(config: Config, config_path: Path) -> tuple[int, str]:
-    result = fluxplain(config_path, "doctor", **{SERVERS: config.kafka.bootstrap_servers})
+    result = run_with(config_path, "doctor", **{SERVERS: config.kafka.bootstrap_servers})
     return result.returncode, result.stdout
 
 

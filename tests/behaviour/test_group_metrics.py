@@ -1,9 +1,6 @@
 """What the dashboard exports of all consumer groups, while the workers of one of them are gone."""
 
-import os
 import re
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +17,7 @@ from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.topics.backlogs import BacklogMonitor
 from tests.deploy.documented import documented_metrics
 from tests.kit.kafka_pipeline import KafkaPipeline, Start
+from tests.kit.preloaded import Preloaded
 from tests.kit.settings import Configure
 from tests.kit.streams import observations
 from tests.kit.waiting import wait_until
@@ -42,23 +40,13 @@ class Exported(NamedTuple):
 
 
 @contextmanager
-def exporting(pipeline: KafkaPipeline, config_path: Path) -> Iterator[str]:
+def exporting(preloaded: Preloaded, pipeline: KafkaPipeline, config_path: Path) -> Iterator[str]:
     """Run the dashboard as its users do; yield where it exports metrics."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "fluxplain.cli", "dashboard", "--config", str(config_path)],
-        env={**os.environ, **pipeline.environment},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline().startswith("Dashboard: ")
-            told = re.fullmatch(r"Metrics: (http://\S+)\n", process.stdout.readline())
-            assert told
-            yield told[1]
-            assert process.poll() is None
-        finally:
-            process.terminate()
+    with preloaded.running(config_path, "dashboard", **pipeline.environment) as (_, printed):
+        assert printed.readline().startswith("Dashboard: ")
+        told = re.fullmatch(r"Metrics: (http://\S+)\n", printed.readline())
+        assert told
+        yield told[1]
 
 
 def scrape(url: str) -> list[Metric]:
@@ -75,11 +63,11 @@ def exported(url: str) -> Exported:
 
 
 def test_the_backlog_of_a_role_whose_worker_is_gone_shows_and_shrinks_when_it_is_back(
-    start: Start, configure: Configure
+    start: Start, configure: Configure, preloaded: Preloaded
 ) -> None:
     config_path = configure(dashboard={"port": 0, "metrics_port": 0})
     values = observations(130)
-    with start() as pipeline, exporting(pipeline, config_path) as url:
+    with start() as pipeline, exporting(preloaded, pipeline, config_path) as url:
         features = "model", f"{pipeline.config.topic('features')}-0"
         pipeline.process(values[:60])
         wait_until(lambda: exported(url).is_idle())

@@ -9,7 +9,8 @@ from fluxplain.cli.supervisor import ROLES
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.exits import EXIT_FAILED, EXIT_NOT_YET
 from tests.kit.faulty_worker import AT_SEQ
-from tests.kit.kafka_pipeline import KafkaPipeline, Start, StartFaulty, fluxplain
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, StartFaulty
+from tests.kit.preloaded import Command
 from tests.kit.streams import observations
 from tests.kit.workers import ask, wait_for
 
@@ -60,7 +61,7 @@ def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
 
 @pytest.mark.embedded
 def test_a_port_that_is_taken_is_a_clear_error_after_which_a_restart_may_help(
-    start: Start, config_path: Path
+    start: Start, config_path: Path, fluxplain: Command
 ) -> None:
     with start(roles=[]) as pipeline, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

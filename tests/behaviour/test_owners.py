@@ -25,10 +25,10 @@ from tests.kit.kafka_pipeline import (
     KafkaPipeline,
     Start,
     assert_same,
-    fluxplain,
     of_incarnation,
     reference,
 )
+from tests.kit.preloaded import Command
 from tests.kit.settings import SETTINGS, topics, write_config
 from tests.kit.streams import observations
 
@@ -43,7 +43,7 @@ def other_path(tmp_path: Path, prefix: str) -> Path:
 
 
 def test_a_worker_with_other_settings_refuses_to_start_and_names_them(
-    start: Start, other_path: Path
+    start: Start, other_path: Path, fluxplain: Command
 ) -> None:
     values = observations(150)
     with start() as pipeline:

@@ -10,8 +10,9 @@ from deploy.kafka import Cluster
 from fluxplain.cli.supervisor import ROLES, WorkerRefusedError
 from fluxplain.config import load_config
 from fluxplain.config.replica import Role
-from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference
+from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference
 from tests.kit.kafka_topics import set_password
+from tests.kit.preloaded import Command
 from tests.kit.settings import SETTINGS, Configure, topics, write_config
 from tests.kit.streams import observations
 
@@ -107,7 +108,7 @@ def test_the_pipeline_runs_with_a_client_certificate(
 
 
 def test_the_password_may_be_in_a_file(
-    configure: Configure, tmp_path: Path, cluster: Cluster
+    configure: Configure, tmp_path: Path, cluster: Cluster, fluxplain: Command
 ) -> None:
     secret = tmp_path / "password"
     secret.write_text(cluster.password + "\n")
@@ -119,7 +120,9 @@ def test_the_password_may_be_in_a_file(
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
-def test_a_wrong_password_is_told_and_not_shown(configure: Configure, mechanism: str) -> None:
+def test_a_wrong_password_is_told_and_not_shown(
+    configure: Configure, mechanism: str, fluxplain: Command
+) -> None:
     config_path = configure(sasl_mechanism=mechanism)
     wrong = "not-the-password-42"
     for command, status in ((["check"], 2), (["worker", "--role", "model"], 78)):
@@ -133,7 +136,7 @@ def test_a_wrong_password_is_told_and_not_shown(configure: Configure, mechanism:
         assert wrong not in result.stdout + result.stderr
 
 
-def test_up_ends_when_the_broker_refuses(configure: Configure) -> None:
+def test_up_ends_when_the_broker_refuses(configure: Configure, fluxplain: Command) -> None:
     result = fluxplain(configure(username="nobody"), "up", **{PASSWORD: "x-y-z"})
     assert result.returncode == 78
     assert "refused the username 'nobody' with SCRAM-SHA-512" in one_line(result.stderr)
@@ -145,6 +148,7 @@ def test_tls_that_fails_is_told(
     cluster: Cluster,
     password: str,
     wrong: str,
+    fluxplain: Command,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sasl, tls = cluster.sasl_bootstrap_servers, cluster.tls_bootstrap_servers
@@ -173,7 +177,7 @@ def test_tls_that_fails_is_told(
 
 
 def test_a_protocol_that_the_broker_does_not_speak_is_told(
-    configure: Configure, cluster: Cluster
+    configure: Configure, cluster: Cluster, fluxplain: Command
 ) -> None:
     config_path = configure(security_protocol="PLAINTEXT", username=None, ca_file=None)
     result = fluxplain(config_path, "check")

@@ -1,8 +1,5 @@
 """The pipeline as users deploy it: worker processes of every role on a broker, and its output."""
 
-import os
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -264,19 +261,6 @@ class KafkaPipeline:
             error.add_note(f"the workers' log ends:\n{self.log[-3000:]}")
         self.workers.__exit__()
         self._reader.close()
-
-
-def fluxplain(config: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, in the folder of its settings."""
-    return subprocess.run(
-        [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(config)],
-        cwd=config.parent,
-        env={**os.environ, "COLUMNS": "1000", **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 def message_of(message: confluent_kafka.Message) -> Message:

@@ -2,8 +2,9 @@
 
 Most of the processor time of a short pipeline is that of importing libraries in each of its
 workers. Here one process imports them once, and forks each worker. From then on it is a process as
-any other: it runs its command line, has its own memory, and can be killed. How workers start anew
-is what the tests of `fluxplain up`, of the demo, of the packages and of chaos do.
+any other: it runs its command line, has its own memory, and can be killed. So do commands that a
+test runs beside its workers. How workers and commands start anew is what the tests of
+`fluxplain up`, of the demo, of the commands, of the packages and of chaos do.
 """
 
 import gc
@@ -16,8 +17,9 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -36,6 +38,9 @@ SAME = ("PYTHONPATH", "PYTHONHASHSEED", "NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR")
 """Variables that are read while a process starts: who needs others of them is not forked."""
 
 STATUS = struct.Struct("i")
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+"""Runs a command of fluxplain: settings, words, and variables of the environment."""
 
 
 def bare_path() -> str:
@@ -102,18 +107,60 @@ class Preloaded:
         return same and list(command[:2]) == [sys.executable, "-m"]
 
     def start(
-        self, command: Sequence[str], environment: Mapping[str, str], log: IO[bytes] | None
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: IO[bytes] | None,
+        *,
+        out: IO[bytes] | None = None,
+        folder: Path | None = None,
     ) -> Forked:
-        """Start a worker, or another command; all that it prints is in the log."""
+        """Start a worker, or another command, in a folder; all that it prints is in the log.
+
+        With `out`, this gets what it prints to its standard output.
+        """
         status, theirs = socket.socketpair()
-        files = [theirs.fileno(), 2 if log is None else log.fileno()]
+        error = 2 if log is None else log.fileno()
+        files = [theirs.fileno(), error if out is None else out.fileno(), error]
         with theirs:
-            request = json.dumps([command, dict(environment), str(Path.cwd())]).encode()
+            request = json.dumps([command, dict(environment), str(folder or Path.cwd())]).encode()
             # in one piece: the descriptors come with its first byte
             socket.send_fds(self._socket, [STATUS.pack(len(request))], files)
             self._socket.sendall(request)
         (pid,) = STATUS.unpack(status.recv(STATUS.size, socket.MSG_WAITALL))
         return Forked(command, pid, status)
+
+    def run(
+        self, config: Path, *words: str, **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a command of fluxplain to its end, in the folder of its settings."""
+        command = [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(config)]
+        own = {**os.environ, "COLUMNS": "1000", **environment}
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+            started = self.start(command, own, error, out=out, folder=config.parent)
+            try:
+                status = started.wait(300)
+            finally:
+                started.kill()
+            printed = (file.seek(0) or file.read().decode() for file in (out, error))
+            return subprocess.CompletedProcess(command, status, *printed)
+
+    @contextmanager
+    def running(
+        self, config: Path, *words: str, **environment: str
+    ) -> Iterator[tuple[Forked, IO[str]]]:
+        """Run a command of fluxplain, and yield what it prints; it must still run at the end."""
+        command = [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(config)]
+        read, write = os.pipe()
+        with open(read) as printed:
+            with open(write, "wb") as out:
+                process = self.start(command, {**os.environ, **environment}, None, out=out)
+            try:
+                yield process, printed
+                assert process.poll() is None
+            finally:
+                process.terminate()
+                process.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -133,18 +180,19 @@ def main(fd: int) -> None:
     gc.freeze()  # else each worker's collections would copy all of this process
     running: set[int] = set()
     while True:
-        size, files, _, _ = socket.recv_fds(requests, STATUS.size, 2)
+        size, files, _, _ = socket.recv_fds(requests, STATUS.size, 3)
         if not size:
             break
         request = json.loads(requests.recv(STATUS.unpack(size)[0], socket.MSG_WAITALL))
-        status, log = files
+        status, *printed = files
         pid = os.fork()
         if not pid:
             requests.detach()
-            _be(log, *request)
+            _be(printed, *request)
             return
         running.add(pid)
-        os.close(log)
+        for file in printed:
+            os.close(file)
         os.write(status, STATUS.pack(pid))
         Thread(target=_report_end, args=(pid, status, running), daemon=True).start()
     for pid in list(running):
@@ -160,10 +208,12 @@ def _report_end(pid: int, status: int, running: set[int]) -> None:
     os.close(status)
 
 
-def _be(log: int, command: Sequence[str], environment: Mapping[str, str], folder: str) -> None:
+def _be(
+    printed: Sequence[int], command: Sequence[str], environment: Mapping[str, str], folder: str
+) -> None:
     """Become the worker; its end is that of this process."""
     os.setsid()
-    for of, descriptor in ((os.open(os.devnull, os.O_RDONLY), 0), (log, 1), (log, 2)):
+    for descriptor, of in enumerate((os.open(os.devnull, os.O_RDONLY), *printed)):
         os.dup2(of, descriptor)
     os.closerange(3, 1024)  # also what belongs to the other workers
     os.chdir(folder)
