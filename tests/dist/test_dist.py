@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -101,6 +102,8 @@ class Installed:
         ours = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME"}
         self._variables = {name: v for name, v in os.environ.items() if name not in ours}
         install(folder / "environment")
+        if LOCKED:
+            keep_kernels(folder / "environment")
 
     def command(self, *arguments: str) -> list[str]:
         return [str(self._bin / arguments[0]), *arguments[1:]]
@@ -134,6 +137,22 @@ def install(environment: Path) -> None:
         run(sys.executable, "-m", "venv", environment)
         for package in (NEIGHBOUR, wheel):
             run(python, "-m", "pip", "install", "--quiet", package)
+
+
+def keep_kernels(environment: Path) -> None:
+    """Give the environment the inner loops that this one has compiled, of the same sources.
+
+    Numba takes them if the sources have the same times, too. A file without them is compiled.
+    """
+    [packages] = environment.glob("lib/python*/site-packages")
+    for folder, where in WHERE.items():
+        for kept in (ROOT / folder).rglob("*.nb[ci]"):
+            caches = packages / where / kept.parent.relative_to(ROOT / folder)
+            caches.mkdir(exist_ok=True)
+            shutil.copy2(kept, caches)
+            source = f"{kept.name.partition('.')[0]}.py"
+            times = (kept.parents[1] / source).stat().st_mtime_ns
+            os.utime(caches.parent / source, ns=(times, times))
 
 
 def run(*command: str | Path) -> None:
