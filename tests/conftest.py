@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,12 +46,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of slow folders, cases left out, and tests that run on both brokers."""
     _leave_cases_out(items)
     for item in items:
-        in_slow = any(ROOT / "tests" / each in item.path.parents for each in SLOW)
-        if in_slow and item.get_closest_marker("quick") is None:
+        folder = _folder_of(item.path)
+        if folder in SLOW and item.get_closest_marker("quick") is None:
             item.add_marker("slow")
-        in_behaviour = ROOT / "tests/behaviour" in item.path.parents
-        if in_behaviour and not any(map(item.get_closest_marker, ("embedded", "kafka"))):
+        if folder == "behaviour" and not any(map(item.get_closest_marker, ("embedded", "kafka"))):
             item.add_marker("both")
+
+
+@cache
+def _folder_of(path: Path) -> str | None:
+    """Return the folder below `tests` in which a file is."""
+    own = path.relative_to(ROOT).parts
+    return own[1] if own[0] == "tests" else None
 
 
 def _leave_cases_out(items: list[pytest.Item]) -> None:
