@@ -238,10 +238,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
     )
     with (
         pipeline,
-        preloaded.running(setup.path, "dashboard", **environment(setup, "dashboard")) as (
-            _,
-            dashboard,
-        ),
+        preloaded.running(setup.path, "dashboard", **environment(setup, "dashboard")) as dashboard,
         preloaded.running(setup.path, "alerts", "run", **environment(setup, "alerts")),
     ):
         producer = RecordProducer(setup.config_of("producer"))

@@ -42,7 +42,7 @@ class Exported(NamedTuple):
 @contextmanager
 def exporting(preloaded: Preloaded, pipeline: KafkaPipeline, config_path: Path) -> Iterator[str]:
     """Run the dashboard as its users do; yield where it exports metrics."""
-    with preloaded.running(config_path, "dashboard", **pipeline.environment) as (_, printed):
+    with preloaded.running(config_path, "dashboard", **pipeline.environment) as printed:
         assert printed.readline().startswith("Dashboard: ")
         told = re.fullmatch(r"Metrics: (http://\S+)\n", printed.readline())
         assert told

@@ -142,13 +142,10 @@ class Preloaded:
                 status = started.wait(300)
             finally:
                 started.kill()
-            printed = (file.seek(0) or file.read().decode() for file in (out, error))
-            return subprocess.CompletedProcess(command, status, *printed)
+            return subprocess.CompletedProcess(command, status, _text(out), _text(error))
 
     @contextmanager
-    def running(
-        self, config: Path, *words: str, **environment: str
-    ) -> Iterator[tuple[Forked, IO[str]]]:
+    def running(self, config: Path, *words: str, **environment: str) -> Iterator[IO[str]]:
         """Run a command of fluxplain, and yield what it prints; it must still run at the end."""
         command = [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(config)]
         read, write = os.pipe()
@@ -156,7 +153,7 @@ class Preloaded:
             with open(write, "wb") as out:
                 process = self.start(command, {**os.environ, **environment}, None, out=out)
             try:
-                yield process, printed
+                yield printed
                 assert process.poll() is None
             finally:
                 process.terminate()
@@ -168,6 +165,11 @@ class Preloaded:
     def __exit__(self, *_error: object) -> None:
         self._socket.close()
         self._process.wait()
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
 
 
 def main(fd: int) -> None:
