@@ -20,7 +20,13 @@ from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import is_moderate
 from fluxplain.stages.active_model import ActiveModel
 from fluxplain.stages.intake.sample import Sample
-from fluxplain.stages.method_set import MethodSet, Outputs, Questions, evaluate
+from fluxplain.stages.method_set import (
+    MethodSet,
+    Outputs,
+    Questions,
+    evaluate,
+    evaluate_robustly,
+)
 
 AGE = 1_000
 """Explained observations between two copies of the model: the older one that it is compared with
@@ -100,12 +106,13 @@ class Contrasts:
         methods: MethodSet,
         active: ActiveModel,
     ) -> ByFeature:
-        """Return the contrasts by feature; nothing for most observations, or if a model fails.
+        """Return the contrasts by feature; nothing for most observations.
 
-        Called after the model was asked about the observation, and before it learns it.
+        Features have none on whose inputs a model fails. Called after the model was asked about the
+        observation, and before it learns it.
         """
         found: ByFeature = {}
-        if self.is_due and not outputs.failures:
+        if self.is_due:
             found = self._compared(sample.seq, questions, outputs, methods, active)
         self._keep(sample, methods, active)
         return found
@@ -141,11 +148,11 @@ class Contrasts:
         then = older.methods.ask(observed, labelled=True, unlabelled=True)
         try:
             new = self._moves(methods, questions, outputs)
-            old_then = self._moves(older.methods, then, evaluate(older.evaluate, then))
+            old_then = self._moves(older.methods, then, evaluate_robustly(older.evaluate, then))
             cells = [new, new, old_then, old_then]  # of a model that does not learn
             if self._learns:
-                old = evaluate(older.evaluate, questions)
-                new_then = evaluate(active.evaluate, then)
+                old = evaluate_robustly(older.evaluate, questions)
+                new_then = evaluate_robustly(active.evaluate, then)
                 cells[1] = self._moves(older.methods, questions, old)
                 cells[2] = self._moves(methods, then, new_then)
         except MemoryError:
@@ -155,14 +162,14 @@ class Contrasts:
         return _contrasts(seq, older.seq, cells)
 
     def _moves(self, methods: MethodSet, questions: Questions, outputs: Outputs) -> Moves:
-        answers, _ = methods.answers(questions, outputs)
+        answers, failed = methods.answers(questions, outputs)
         found: Moves = {}
         for method, each in answers.items():
             if METHODS[method].is_curve:
                 own = ice_importances(self._kinds, each, self._classes, outputs.prediction.labels)
             else:
                 own = self._moved(methods, method, each, outputs.prediction)
-            found.update({(name, method): moves for name, moves in own.items()})
+            found.update({(name, method): own[name] for name in own if name not in failed})
         return found
 
     def _moved(

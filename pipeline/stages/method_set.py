@@ -129,6 +129,22 @@ class MethodSet:
             method.forget_model()
 
 
+def evaluate_robustly(evaluator: Evaluator, questions: Questions) -> Outputs:
+    """Return the model's outputs on all questions, and why some failed.
+
+    Raises
+    ------
+    Exception
+        What the model raises on the observation itself.
+    """
+    try:
+        return evaluate(evaluator, questions)
+    except MemoryError:
+        raise
+    except Exception:  # one input at a time: it fails on some of them
+        return evaluate_each(evaluator, questions)
+
+
 def evaluate(evaluator: Evaluator, questions: Questions) -> Outputs:
     """Return the model's outputs on all questions, in one call.
 

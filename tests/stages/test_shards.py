@@ -14,7 +14,9 @@ from tests.kit import support as kit
 
 LINEAR = kit.linear_records(60)
 
-OBSERVED = {record["x"]["b"] for record in LINEAR}
+LONGER = kit.linear_records(200)
+
+OBSERVED = {record["x"]["b"] for record in (*LINEAR, *LONGER)}
 
 
 class Picky:
@@ -84,6 +86,12 @@ def linear() -> tuple[Config, list[Message]]:
 def failing() -> tuple[Config, list[Message]]:
     config = kit.linear_config(model=Picky)
     return config, kit.messages_of(LINEAR)
+
+
+def failing_older() -> tuple[Config, list[Message]]:
+    """A model that fails on some of the inputs on which it is compared with an older one."""
+    config, _ = failing()
+    return config, kit.messages_of(LONGER)
 
 
 def with_imputer(imputer: str) -> tuple[Config, list[Message]]:
@@ -164,6 +172,7 @@ CASES: dict[str, Callable[[], tuple[Config, list[Message]]]] = {
     "forest": forest,
     "linear": linear,
     "a model that fails on changed values": failing,
+    "an older model that fails on changed values": failing_older,
 }
 
 
