@@ -7,18 +7,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fluxplain.schemas.methods import METHODS
+
 FEATURES = {
     **dict.fromkeys(("salary", "commission", "age", "hvalue", "hyears", "loan"), "numeric"),
     **dict.fromkeys(("elevel", "car", "zipcode"), "categorical"),
 }
 
 
-def all_methods(size: int, inner_samples: int, grid_size: int) -> dict[str, Any]:
-    """Return the settings of all methods, with reservoirs and storages of one size."""
+def default_methods(size: int, inner_samples: int, grid_size: int) -> dict[str, Any]:
+    """Return the settings of the default methods, with reservoirs and storages of one size."""
     return {
         "ipfi": {"reservoir_size": size},
         "isage": {"reservoir_size": size, "inner_samples": inner_samples},
         "ipdp": {"storage_size": size, "grid_size": grid_size},
+    }
+
+
+def all_methods(size: int, inner_samples: int, grid_size: int) -> dict[str, Any]:
+    """Return the settings of all methods, also of those that are off by default."""
+    return {
+        **default_methods(size, inner_samples, grid_size),
+        "methods": [*METHODS],
+        "ishap": {"reservoir_size": size, "inner_samples": inner_samples},
+        "interaction": {"reservoir_size": size},
     }
 
 
@@ -51,13 +63,13 @@ SETTINGS: dict[str, Any] = {
     "features": FEATURES,
     "label": {"type": "integer"},
     "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 2}},
-    "explain": {"loss": "brier", "alpha": 0.01, "emit_every": 3, **all_methods(50, 2, 4)},
+    "explain": {"loss": "brier", "alpha": 0.01, "emit_every": 3, **default_methods(50, 2, 4)},
     "drift": QUICK_DRIFT,
     "reasons": {"enabled": True, "share": 0.3, "reservoir_size": 20, "most_inputs": 400},
     # pipelines run side by side, and there is one port
     "dashboard": {"enabled": False},
 }
-"""A small pipeline with all methods, quick to warm up."""
+"""A small pipeline with the default methods and reasons, quick to warm up."""
 
 
 NOT_INSTALLED = {"factory": "not_installed:Model"}

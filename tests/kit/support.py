@@ -17,7 +17,7 @@ from fluxplain.evaluate import Encoding, Evaluator, Inputs, Label, Output, Value
 from fluxplain.schemas import Evaluation, Record
 from fluxplain.stages import Message, ModelStage, Stage, process
 from fluxplain.stages.evaluated import Evaluated, evaluations
-from tests.kit.settings import FEATURES, QUICK_DRIFT, all_methods
+from tests.kit.settings import FEATURES, QUICK_DRIFT, default_methods
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -117,7 +117,7 @@ def make_config(**settings_: Any) -> Config:
         "features": AGRAWAL_FEATURES,
         "label": {"type": "integer"},
         "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 3}},
-        "explain": {"alpha": 0.01, "emit_every": 5, **all_methods(20, 2, 4)},
+        "explain": {"alpha": 0.01, "emit_every": 5, **default_methods(20, 2, 4)},
         "drift": QUICK_DRIFT,
     }
     for name, value in settings_.items():
@@ -151,7 +151,7 @@ def linear_config(**settings_: Any) -> Config:
                 "loss": "squared_error",
                 "alpha": 0.05,
                 "emit_every": 3,
-                **all_methods(5, 2, 3),
+                **default_methods(5, 2, 3),
                 **settings_.get("explain", {}),
             },
         }

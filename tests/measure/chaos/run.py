@@ -18,6 +18,7 @@ from tests.kit.settings import topic_store, write_config
 from tests.kit.waiting import FailedError, wait_until
 from tests.kit.workers import Workers
 from tests.measure.chaos.collector import Collector
+from tests.measure.chaos.contents import count_contents, without_contents
 from tests.measure.chaos.disturber import Disturber, Faults
 from tests.measure.chaos.exits import Exits, Stop
 from tests.measure.chaos.faults import Foreigners
@@ -168,11 +169,13 @@ class Run:
             read={topic for _, topic in groups.offsets},
             joined=self._options.joined,
         )
-        self._report(comparison, len(expected), outside, exits)
+        contents, longest = count_contents(expected), max(map(len, self._collector.joined.values()))
+        self._report(comparison, {"records expected": len(expected), **contents}, outside, exits)
         return [
             *self._log_problems(),
             *outside.problems(),
             *_missing(comparison, len(expected), groups),
+            *without_contents(contents, longest),
             *exits.problems(),
             *self._faults.foreigners.defects,
         ]
@@ -292,14 +295,14 @@ class Run:
         return Exits(self._workers.deaths, self._disturber.killed, self._disturber.removed, stopped)
 
     def _report(
-        self, comparison: Comparison, expected: int, outside: Outside, exits: Exits
+        self, comparison: Comparison, expected: Mapping[str, int], outside: Outside, exits: Exits
     ) -> None:
         published, messages = self._collector.published, self._collector.messages
         topics = Counter(key[0] for key in published)
         log = self._workers.log.splitlines()
         found: Mapping[str, object] = {
             "records fed": self._count(),
-            "records expected": expected,
+            **expected,
             **comparison.numbers(),
             "duplicated (the same again)": messages.total() - sum(map(len, published.values())),
             **{f"published {name}": topics[name] for name in messages},

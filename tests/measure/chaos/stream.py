@@ -29,6 +29,9 @@ PARTITIONS = (0, 1)
 
 HOSTILE_EVERY = 50
 
+RAISE = 1.5
+"""Factor of the salaries from the change of the concept on."""
+
 SETTINGS: dict[str, Any] = {
     "features": FEATURES,
     "label": {"type": "integer", "topic": True},
@@ -41,7 +44,7 @@ SETTINGS: dict[str, Any] = {
     "reasons": {"enabled": True, "share": 0.3, "reservoir_size": 20},
     "topics": {"features_partitions": len(PARTITIONS), "partitions": 4, "replication": 3},
 }
-"""All methods, with a model that learns and costs little."""
+"""All methods, reasons and causes, with a model that learns and costs little."""
 
 
 UNJOINED: dict[str, Any] = {**SETTINGS, "label": {"type": "integer"}}
@@ -52,7 +55,7 @@ UNJOINED: dict[str, Any] = {**SETTINGS, "label": {"type": "integer"}}
 class Stream:
     """What is fed into one partition: at least so many observations and labels, without end.
 
-    Its concept changes once, and there are hostile records in both topics.
+    Its concept and its inputs change once, and there are hostile records in both topics.
     """
 
     partition: int
@@ -72,7 +75,8 @@ class Stream:
     def _samples(self) -> Iterator[Labelled]:
         drift_at, seed = self.records // (4 if self.joined else 2), self.seed + self.partition
         yield from synth.Agrawal(classification_function=1, seed=seed).take(drift_at)
-        yield from synth.Agrawal(classification_function=2, seed=seed)
+        for x, y in synth.Agrawal(classification_function=2, seed=seed):
+            yield {**x, "salary": RAISE * x["salary"]}, y
 
     def _late(self) -> Iterator[bytes | LabelValue]:
         delays, seed = Delays(most=self.most_delay), self.seed + self.partition

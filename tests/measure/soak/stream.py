@@ -9,7 +9,7 @@ import orjson
 
 from fluxplain.schemas.late_label import LabelValue
 from tests.behaviour.late_labels import Delays, late_labels
-from tests.kit.settings import QUICK_DRIFT, all_methods
+from tests.kit.settings import QUICK_DRIFT, default_methods
 
 CATEGORIES = {"u": 0.0, "v": 1.0, "w": 2.0}
 """Category → the number that it counts as."""
@@ -28,10 +28,15 @@ SETTINGS: dict[str, Any] = {
     "features": {"a": "numeric", "b": "numeric", "c": "categorical"},
     "label": {"type": "number"},
     "model": {"factory": "tests.measure.soak.stream:FixedLinear"},
-    "explain": {"loss": "squared_error", "alpha": 0.01, "emit_every": 10, **all_methods(50, 1, 3)},
+    "explain": {
+        "loss": "squared_error",
+        "alpha": 0.01,
+        "emit_every": 10,
+        **default_methods(50, 1, 3),
+    },
     "drift": QUICK_DRIFT,
 }
-"""All methods, with as few questions to the model as they need."""
+"""The default methods, with as few questions to the model as they need."""
 
 
 class FixedLinear:
