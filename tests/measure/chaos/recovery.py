@@ -3,8 +3,8 @@
 import statistics
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -57,14 +57,11 @@ class Recoveries(threading.Thread):
             self.join(5.0)
 
     def numbers(self) -> dict[str, object]:
-        with self._lock:
-            open_ = [each.kind for each in self._awaited]
-        return {
-            f"recovery after {kind}": f"median {statistics.median(found):.1f} s, "
-            f"most {max(found):.1f} s, of {len(found)}"
-            + (f", and {n} not by the end" if (n := open_.count(kind)) else "")
-            for kind, found in sorted(self.seconds.items())
-        }
+        with self._lock:  # a wait that ends meanwhile is listed once
+            waiting = Counter(each.kind for each in self._awaited)
+            ended = {kind: [*found] for kind, found in self.seconds.items()}
+        kinds = sorted(waiting.keys() | ended.keys())
+        return {f"recovery after {k}": _listed(ended.get(k, []), waiting[k]) for k in kinds}
 
     def _see(self, now: Offsets) -> None:
         at = time.monotonic()
@@ -83,6 +80,17 @@ class Recoveries(threading.Thread):
             for partition, end in group.ends().items():
                 found[*key, partition] = committed[partition], end
         return found
+
+
+def _listed(seconds: Sequence[float], waiting: int) -> str:
+    """Return the times of those that ended, and how many did not."""
+    parts = []
+    if seconds:
+        median, most = statistics.median(seconds), max(seconds)
+        parts.append(f"median {median:.1f} s, most {most:.1f} s, of {len(seconds)}")
+    if waiting:
+        parts.append(f"{waiting} not by the end")
+    return ", and ".join(parts)
 
 
 def _is_further(before: tuple[int, int] | None, now: tuple[int, int]) -> bool:
