@@ -68,7 +68,7 @@ def _backlog_metrics(config: Config, stack: ExitStack) -> CollectorRegistry | No
         return None
     monitor = stack.enter_context(BacklogMonitor(config, {ALERTS: (Change.TOPIC,)}))
     registry = CollectorRegistry()
-    registry.register(BacklogCollector(monitor.latest))
+    registry.register(BacklogCollector(monitor.latest, monitor.answers))
     return registry
 
 

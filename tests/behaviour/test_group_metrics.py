@@ -1,6 +1,7 @@
 """What the dashboard exports of all consumer groups, while the workers of one of them are gone."""
 
 import re
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from fluxplain.config import Config
-from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.client import TopicPartition, client_settings
 from fluxplain.kafka.topics.backlogs import BacklogMonitor
 from tests.deploy.documented import documented_metrics
 from tests.kit.kafka_pipeline import KafkaPipeline, Start
@@ -57,7 +58,7 @@ def scrape(url: str) -> list[Metric]:
 def exported(url: str) -> Exported:
     values: dict[str, dict[tuple[str, str], float]] = {LAG: {}, AGE: {}}
     for family in scrape(url):
-        for sample in family.samples:
+        for sample in family.samples if family.name in values else ():
             values[sample.name][sample.labels["role"], sample.labels["stream"]] = sample.value
     return Exported(values[LAG], values[AGE])
 
@@ -110,3 +111,22 @@ def test_the_marks_of_transactions_are_no_backlog(config: Config) -> None:
         wait_until(lambda: {role for role, _ in monitor.latest()} == ROLES)
         found = monitor.latest()
     assert all(each == (0, None) for each in found.values())
+
+
+@pytest.mark.kafka
+def test_messages_of_an_open_transaction_are_a_backlog_until_it_is_aborted(config: Config) -> None:
+    settings = client_settings(config) | {"transactional.id": config.topic("test")}
+    producer, topic = Producer(settings), config.topic("features")
+    producer.init_transactions(30)
+    began_at = time.time()
+    producer.begin_transaction()
+    producer.produce(topic, b"never committed", partition=0)
+    producer.flush(30)
+    with BacklogMonitor(config, {}) as monitor:
+        wait_until(lambda: {role for role, _ in monitor.latest()} == ROLES)
+        found = monitor.latest()["model", TopicPartition(topic, 0)]
+        assert found.lag == 1
+        assert found.waits_since is not None
+        assert found.waits_since >= began_at
+        producer.abort_transaction(30)
+        wait_until(lambda: all(each == (0, None) for each in monitor.latest().values()))

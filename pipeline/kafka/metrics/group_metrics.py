@@ -1,20 +1,22 @@
 """Metrics of the backlogs of all consumer groups."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
 from fluxplain.kafka.metrics.families import gauge
-from fluxplain.kafka.topics.backlogs import Backlogs
+from fluxplain.kafka.topics.backlogs import Answer, Backlogs
 
 
 class BacklogCollector(Collector):
-    """Reads the newest backlogs when Prometheus scrapes."""
+    """Reads the newest backlogs, and the age of the answers, when Prometheus scrapes."""
 
-    def __init__(self, latest: Callable[[], Backlogs]) -> None:
-        self._latest = latest
+    def __init__(
+        self, latest: Callable[[], Backlogs], answers: Callable[[], Sequence[Answer]]
+    ) -> None:
+        self._latest, self._answers = latest, answers
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families."""
@@ -37,3 +39,17 @@ class BacklogCollector(Collector):
                 for key, each in found.items()
             },
         )
+        yield gauge(
+            "fluxplain_group_answer_age_seconds",
+            "Seconds since the broker answered about all input of a role, or since the dashboard "
+            "asked for the first time. Exported by the dashboard.",
+            ["role"],
+            self._answer_ages(),
+        )
+
+    def _answer_ages(self) -> dict[tuple[str, ...], float]:
+        now, ages = time.monotonic(), dict[tuple[str, ...], float]()
+        for each in self._answers():
+            key = (each.group,)
+            ages[key] = max(ages.get(key, 0.0), now - each.at)
+        return ages

@@ -26,8 +26,12 @@ class AskingThread(ABC):
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._ended.set()
+        self.end()
         self._thread.join(self._patience_s)
+
+    def end(self) -> None:
+        """Ask no more, without waiting."""
+        self._ended.set()
 
     @abstractmethod
     def _watch(self) -> None:

@@ -32,23 +32,25 @@ class OldestMessages:
         self._consumer = asking_consumer(config, f"{config.topics.prefix}{GROUP}", **settings)
 
     def published_at(
-        self, offsets: Mapping[TopicPartition, int]
+        self, logs: Mapping[TopicPartition, tuple[int, int]]
     ) -> dict[TopicPartition, float | None]:
-        """Return when the first message from each offset on was published, in seconds since 1970.
+        """Return when the first message of each log was published, in seconds since 1970.
 
-        It is None where no message follows: marks of transactions are none. Partitions are missing
-        whose message could not be read within ``OLDEST_S``, or has no timestamp above 0.
+        ``logs`` has the offset to begin with, and that of the next new message, whether or not its
+        transaction is committed. The time is None where no message follows: marks of transactions
+        are none. Partitions are missing whose message could not be read within ``OLDEST_S``, has no
+        timestamp above 0, or belongs to an open transaction.
         """
-        waiting, found = set(offsets), dict[TopicPartition, float | None]()
+        waiting, found = set(logs), dict[TopicPartition, float | None]()
         try:
             self._consumer.assign(
-                [confluent_kafka.TopicPartition(*tp, offset) for tp, offset in offsets.items()]
+                [confluent_kafka.TopicPartition(*tp, offset) for tp, (offset, _) in logs.items()]
             )
             for message in self._messages():
                 if message is not None and (tp := tp_of(message)) in waiting:
                     waiting.remove(tp)
                     self._consumer.incremental_unassign([confluent_kafka.TopicPartition(*tp)])
-                    found |= _time_of(tp, message)
+                    found |= _time_of(tp, message, logs[tp][1])
                 if not waiting:
                     break
             self._consumer.unassign()
@@ -67,9 +69,11 @@ class OldestMessages:
             yield self._consumer.poll(POLL_S)
 
 
-def _time_of(tp: TopicPartition, message: Message) -> dict[TopicPartition, float | None]:
+def _time_of(tp: TopicPartition, message: Message, end: int) -> dict[TopicPartition, float | None]:
     if error := message.error():
-        return {tp: None} if error.code() == KafkaError._PARTITION_EOF else {}
+        # an open transaction ends the log before its end
+        is_empty = error.code() == KafkaError._PARTITION_EOF and (message.offset() or 0) >= end
+        return {tp: None} if is_empty else {}
     kind, at_ms = message.timestamp()
     # producers set the time: 0 stands for one that they do not know
     is_known = kind != TIMESTAMP_NOT_AVAILABLE and at_ms > 0

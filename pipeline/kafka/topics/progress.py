@@ -34,13 +34,26 @@ SETTLED_S = 10.0
 
 
 class GroupOffsets:
-    """The committed offsets of a role, shard or other group, and the log of a topic it reads."""
+    """The committed offsets of a role, shard or other group, and the log of a topic it reads.
 
-    def __init__(self, config: Config, replica: Replica | str, topic: str) -> None:
+    ``to_open_transactions`` ends the log before the first transaction that is not committed, where
+    readers end; else it ends with the newest message.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        replica: Replica | str,
+        topic: str,
+        *,
+        to_open_transactions: bool = True,
+    ) -> None:
         self._config = config
         self._topic = config.topic(topic)
         self._partitions = partitions_of(config, self._topic)
-        self._consumer = asking_consumer(config, config.group(replica))
+        isolation = "read_committed" if to_open_transactions else "read_uncommitted"
+        settings = {"isolation.level": isolation}
+        self._consumer = asking_consumer(config, config.group(replica), **settings)
 
     def committed(self) -> Offsets:
         """Return partition → committed offset; 0 without one."""

@@ -15,7 +15,12 @@ from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.metrics.group_metrics import BacklogCollector
 from fluxplain.kafka.topics import backlogs, oldest_messages
-from fluxplain.kafka.topics.backlogs import BacklogMonitor, Backlogs, PartitionBacklog
+from fluxplain.kafka.topics.backlogs import (
+    Answer,
+    BacklogMonitor,
+    Backlogs,
+    PartitionBacklog,
+)
 from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.progress import GroupOffsets
 from tests.kit.support import make_config
@@ -90,9 +95,9 @@ def test_a_group_without_workers_has_a_lag_and_an_oldest_message(config: Config)
 
 def test_alerts_have_no_backlog_before_they_began(config: Config) -> None:
     with BacklogMonitor(config, {"alerts": ("features",)}) as monitor:
-        wait_until(lambda: "drift" in roles(monitor))  # asked before the alerts
-        asked_at = max(each.at for each in monitor._answers.values())
-        wait_until(lambda: min(each.at for each in monitor._answers.values()) > asked_at)
+        began_at = time.monotonic()
+        wait_until(lambda: min(each.at for each in monitor.answers()) > began_at)
+        assert "drift" in roles(monitor)
         assert "alerts" not in roles(monitor)
         commit(config, "fluxplain.alerts", "features", 1)
         wait_until(lambda: "alerts" in roles(monitor))
@@ -106,8 +111,8 @@ def test_a_message_that_cannot_be_read_waits_since_it_was_seen(
     began_at = time.time()
     with BacklogMonitor(config, OTHERS) as monitor:
         [first] = wait_until(lambda: waiting(monitor.latest())).values()
-        before = monitor._answers.copy()
-        wait_until(lambda: all(monitor._answers[each].at > before[each].at for each in before))
+        seen_at = time.monotonic()
+        wait_until(lambda: min(each.at for each in monitor.answers()) > seen_at)
         assert [*waiting(monitor.latest()).values()] == [first]
     assert first.waits_since is not None
     assert began_at <= first.waits_since <= time.time()
@@ -186,7 +191,9 @@ def test_metrics_are_of_each_group_and_partition_and_without_a_backlog_0() -> No
         ("alerts", changes): PartitionBacklog(0, None),
     }
     registry = CollectorRegistry()
-    registry.register(BacklogCollector(lambda: found))
+    answered_at = time.monotonic() - 50.0
+    answers = [Answer("model", {}, answered_at), Answer("model", found, time.monotonic())]
+    registry.register(BacklogCollector(lambda: found, lambda: answers))
 
     def value(name: str, role: str, stream: str) -> float | None:
         return registry.get_sample_value(name, {"role": role, "stream": stream})
@@ -197,3 +204,26 @@ def test_metrics_are_of_each_group_and_partition_and_without_a_backlog_0() -> No
     assert age is not None
     assert 100.0 <= age <= time.time() - since
     assert value("fluxplain_group_oldest_age_seconds", "alerts", "changes-0") == 0
+    silent_s = registry.get_sample_value("fluxplain_group_answer_age_seconds", {"role": "model"})
+    assert silent_s is not None
+    assert 50.0 <= silent_s <= time.monotonic() - answered_at
+
+
+def test_groups_that_do_not_answer_delay_no_other_one(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_over = threading.Event()
+
+    class Offsets(GroupOffsets):
+        def commits(self) -> dict[int, int]:
+            if self._topic != config.topic("explanations"):
+                is_over.wait(60)
+            return super().commits()
+
+    monkeypatch.setattr(backlogs, "GroupOffsets", Offsets)
+    with BacklogMonitor(config, {}) as monitor:
+        wait_until(lambda: roles(monitor) == {"drift"})
+        first_at = max(each.at for each in monitor.answers())
+        wait_until(lambda: max(each.at for each in monitor.answers()) > first_at)
+        assert roles(monitor) == {"drift"}
+        is_over.set()
