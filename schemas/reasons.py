@@ -60,8 +60,8 @@ class Reasons(Record):
         How contributions were found: exactly, from the model's ``structure`` or from all
         ``subsets`` of the features; or estimated from ``permutations``.
     missing
-        Those of ``names`` without a value in the observation: theirs was imputed. None if all had
-        one.
+        Features among ``names``, and members of groups among them, without a value in the
+        observation: theirs was imputed. None if all had one.
     model_version
         Version of the model; None if it has none.
     incarnation

@@ -114,7 +114,7 @@ class StreamReasons:
         model_version: str | None,
     ) -> Reasons:
         reasons = OutputReasons.of(found, self._players.names, label)
-        largest = dict(_fitting(sample, reasons.largest(self._settings.names)))
+        largest = dict(self._fitting(sample, reasons.largest(self._settings.names)))
         others = [c for name, c in reasons.contributions.items() if name not in largest]
         return Reasons(
             stream=self._stream,
@@ -133,25 +133,32 @@ class StreamReasons:
             values=[sample.x.get(name) for name in largest],
             rest=sum(others, 0.0),
             way=reasons.way,
-            missing=[name for name in largest if name in sample.missing] or None,
+            missing=self._imputed(sample, largest) or None,
             model_version=model_version,
         )
+
+    def _fitting(self, sample: Sample, largest: Named) -> Named:
+        """Return the first of the contributions, as many as surely fit into a message."""
+        while True:
+            names = [name for name, _ in largest]
+            texts = [text for name in names for text in (name, sample.x.get(name, 0))]
+            texts += self._imputed(sample, names)
+            if NUMBER_BYTES * 3 * len(largest) + text_bytes(texts) <= MAX_RECORD_BYTES // 2:
+                return largest
+            largest = largest[: len(largest) // 2]
+
+    def _imputed(self, sample: Sample, names: Collection[str]) -> list[str]:
+        """Return the features among the players, and members of groups, whose value was imputed."""
+        if not sample.missing:
+            return []
+        members = dict(zip(self._players.names, self._players.members, strict=True))
+        return [each for name in names for each in members[name] if each in sample.missing]
 
 
 def _uniform(seed: str) -> float:
     """Return a number from 0 to below 1; to seed a generator for it takes ten times as long."""
     digest = hashlib.blake2b(seed.encode(), digest_size=8).digest()
     return (int.from_bytes(digest) >> 11) / 2.0**53
-
-
-def _fitting(sample: Sample, largest: Named) -> Named:
-    """Return the first of the contributions, as many as surely fit into a message."""
-    while True:
-        texts = [text for name, _ in largest for text in (name, sample.x.get(name, 0))]
-        texts += [name for name, _ in largest if name in sample.missing]
-        if NUMBER_BYTES * 3 * len(largest) + text_bytes(texts) <= MAX_RECORD_BYTES // 2:
-            return largest
-        largest = largest[: len(largest) // 2]
 
 
 def _explained(

@@ -187,8 +187,10 @@ def test_values_that_were_missing_are_said_to_be_imputed() -> None:
         absent = {each.seq: each.missing for each in kit.of_kind(records, Prediction)}
         assert (absent[30], absent[35]) == (["a"], ["a", "c"])
         for each in kit.of_kind(records, Reasons):
-            known = [name for name in each.names if name in (absent[each.seq] or [])]
-            assert each.missing == (known or None)
+            members = [m for name in each.names for m in {"both": ["b", "c"]}.get(name, [name])]
+            imputed = [name for name in members if name in (absent[each.seq] or [])]
+            assert each.missing == (imputed or None)
+            assert (each.seq == 35) == ("c" in (each.missing or []))
             assert dict(zip(each.names, each.values, strict=True))["a"] is not None
 
 

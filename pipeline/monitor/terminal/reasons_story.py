@@ -32,13 +32,15 @@ def render_reasons(reasons: Reasons, note: str) -> RenderableType:
     output, base = (number(each, scale) for each in (reasons.output, reasons.base))
     title = f"{what}: {output}; on average of recent observations {base}"
     way = f"Contributions are {HOW[reasons.way]}. The average and they sum to the output."
+    inside = [name for name in reasons.missing or () if name not in reasons.names]
+    imputed = f" Missing in groups, and replaced: {', '.join(inside)}." if inside else ""
     return Group(
         Text(_place(reasons), style="dim"),
         Text(printable(title), style="bold"),
         Text(),
         _table(reasons),
         Text(),
-        Text(f"{way} {note}", style="dim"),
+        Text(printable(f"{way}{imputed} {note}"), style="dim"),
     )
 
 
