@@ -5,10 +5,13 @@ forests on agrawal, and the time for each observation; about five minutes.
 """
 
 import argparse
+import inspect
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from river import forest, linear_model, metrics
@@ -22,6 +25,7 @@ from fluxplain.explain.losses import Target
 from fluxplain.explain.method import Given, Question
 from fluxplain.explain.players import Players
 from fluxplain.stages.partners import Partners
+from tests.measure.kept import Kept
 
 LENGTH = 5000
 """Observations of a stream."""
@@ -110,23 +114,27 @@ def ranked(found: Found) -> list[tuple[str, str]]:
     return sorted(found, key=lambda pair: -found[pair][0])
 
 
-def known(runs: int) -> None:
-    """Print how often the one pair of a product is found, and holds the truth."""
+def known(runs: int, kept: Kept) -> None:
+    """How often the one pair of a product is found, and holds the truth.
+
+    Columns: the pair's place, its value and standard error, other pairs that are significant.
+    """
     for d in (4, 20):
         features = [f"x{i}" for i in range(d)]
-        first = top = holds = others = 0
-        for seed in range(runs):
-            found = after(Function(product), features, normal(seed, features), seed)
-            place = ranked(found).index(("x0", "x1"))
-            value, error = found["x0", "x1"]
-            first, top = first + (place == 0), top + (place < 3)
-            holds += abs(value - 1.0) <= 2.0 * error
-            others += len({*significant(found)} - {("x0", "x1")})
-        print(
+        found = [kept.run(f"{d}/{seed}", partial(_product, features, seed)) for seed in range(runs)]
+        first, top = (sum(place < n for place, *_ in found) for n in (1, 3))
+        holds = sum(abs(value - 1.0) <= 2.0 * error for _, value, error, _ in found)
+        others = sum(n for *_, n in found)
+        kept.say(
             f"x0 * x1 + x2, {d} features: first in {first} of {runs} runs, among the first three "
-            f"in {top}; 2 errors hold the truth in {holds}; {others} other pairs are significant",
-            flush=True,
+            f"in {top}; 2 errors hold the truth in {holds}; {others} other pairs are significant"
         )
+
+
+def _product(features: Sequence[str], seed: int) -> tuple[int, float, float, int]:
+    found = after(Function(product), features, normal(seed, features), seed)
+    pair = "x0", "x1"
+    return ranked(found).index(pair), *found[pair], len({*significant(found)} - {pair})
 
 
 def significant(found: Found) -> list[tuple[str, str]]:
@@ -134,55 +142,70 @@ def significant(found: Found) -> list[tuple[str, str]]:
     return [p for p in ranked(found) if found[p][0] > SIGNIFICANT * found[p][1]]
 
 
-def additive(runs: int) -> None:
-    """Print how many pairs of models without interactions are significant."""
+MODELS: dict[str, Callable[[], Any]] = {
+    "a sum of squares": lambda: Function(lambda x: sum(each * each for each in x.values())),
+    "linear regression": linear_model.LinearRegression,
+}
+
+
+def additive(runs: int, kept: Kept) -> None:
+    """How many pairs of models without interactions are significant."""
+    for name in MODELS:
+        n = sum(kept.run(f"{name}/{seed}", partial(_additive, name, seed)) for seed in range(runs))
+        kept.say(f"{name}: {n} of {runs * 15} pairs are significant")
+
+
+def _additive(name: str, seed: int) -> int:
     features = [f"x{i}" for i in range(6)]
-    models: dict[str, Callable[[], Any]] = {
-        "a sum of squares": lambda: Function(lambda x: sum(each * each for each in x.values())),
-        "linear regression": linear_model.LinearRegression,
-    }
-    for name, make in models.items():
-        n = sum(
-            len(significant(after(make(), features, normal(seed, features), seed)))
+    return len(significant(after(MODELS[name](), features, normal(seed, features), seed)))
+
+
+def agrawal(runs: int, kept: Kept) -> None:
+    """The strongest pair of a forest that learns a rule with an interaction."""
+    for function, rule in ((0, "age"), (2, "age, elevel"), (4, "age, salary, loan")):
+        strongest = Counter(
+            kept.run(f"{function}/{seed}", partial(_strongest, function, seed))
             for seed in range(runs)
         )
-        print(f"{name}: {n} of {runs * 15} pairs are significant", flush=True)
+        kept.say(f"agrawal {function} ({rule}): strongest pair {dict(strongest)}")
 
 
-def agrawal(runs: int) -> None:
-    """Print the strongest pairs of a forest that learns a rule with an interaction."""
-    for function, rule in ((0, "age"), (2, "age, elevel"), (4, "age, salary, loan")):
-        strongest: Counter[str] = Counter()
-        for seed in range(runs):
-            source = synth.Agrawal(classification_function=function, seed=seed)
-            model = forest.ARFClassifier(n_models=5, seed=seed, metric=metrics.Accuracy())
-            features = list(next(iter(source.take(1)))[0])
-            stream = ((x, y) for x, y in source.take(LENGTH))
-            found = after(model, features, stream, seed)
-            strongest[" × ".join(sorted(ranked(found)[0]))] += 1
-        print(f"agrawal {function} ({rule}): strongest pair {dict(strongest)}", flush=True)
+def _strongest(function: int, seed: int) -> str:
+    source = synth.Agrawal(classification_function=function, seed=seed)
+    model = forest.ARFClassifier(n_models=5, seed=seed, metric=metrics.Accuracy())
+    features = list(next(iter(source.take(1)))[0])
+    found = after(model, features, ((x, y) for x, y in source.take(LENGTH)), seed)
+    return " × ".join(sorted(ranked(found)[0]))
 
 
-def cost(_: int) -> None:
-    """Print the milliseconds for an observation, beside those of iPFI."""
+EXPLAINERS: dict[str, Callable[[Any, Sequence[str]], list[Any]]] = {
+    "iPFI": lambda model, features: [IncrementalPFI(model, features, seed=1)],
+    "interaction": lambda model, features: [Interactions(model, features, seed=1)],
+    "both": lambda model, features: [
+        IncrementalPFI(model, features, seed=1),
+        Interactions(model, features, seed=1),
+    ],
+}
+
+
+def cost(_: int, kept: Kept) -> None:
+    """The milliseconds for an observation, beside those of iPFI."""
+    for name in EXPLAINERS:
+        took = kept.run(name, partial(_milliseconds, name))
+        kept.say(f"cost, ARF-5 on agrawal, {name}: {took:.2f} ms for each observation")
+
+
+def _milliseconds(name: str) -> float:
     source = synth.Agrawal(classification_function=2, seed=1)
     features = list(next(iter(source.take(1)))[0])
-    for name, make in (
-        ("iPFI", lambda model: [IncrementalPFI(model, features, seed=1)]),
-        ("interaction", lambda model: [Interactions(model, features, seed=1)]),
-        (
-            "both",
-            lambda m: [IncrementalPFI(m, features, seed=1), Interactions(m, features, seed=1)],
-        ),
-    ):
-        model = forest.ARFClassifier(n_models=5, seed=1, metric=metrics.Accuracy())
-        explainers, took = make(model), 0.0
-        for t, (x, y) in enumerate(source.take(3000)):
-            begin = time.process_time()
-            explain_together(explainers, x, y)
-            took += (time.process_time() - begin) * (t >= 1000)
-            model.learn_one(x, y)
-        print(f"cost, ARF-5 on agrawal, {name}: {took / 2.0:.2f} ms for each observation")
+    model = forest.ARFClassifier(n_models=5, seed=1, metric=metrics.Accuracy())
+    explainers, took = EXPLAINERS[name](model, features), 0.0
+    for t, (x, y) in enumerate(source.take(3000)):
+        begin = time.process_time()
+        explain_together(explainers, x, y)
+        took += (time.process_time() - begin) * (t >= 1000)
+        model.learn_one(x, y)
+    return took / 2.0
 
 
 PARTS = {"known": known, "additive": additive, "agrawal": agrawal, "cost": cost}
@@ -193,9 +216,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.measure.interactions")
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="by default all")
     parser.add_argument("--runs", type=int, default=20, help="seeds of each stream")
-    arguments = parser.parse_args()
-    for part in arguments.parts or PARTS:
-        PARTS[part](arguments.runs)
+    parser.add_argument("--out", type=Path, help="folder of the results; a run resumes with them")
+    given = parser.parse_args()
+    for part in given.parts or PARTS:
+        kept = Kept(given.out, "tests.measure.interactions", part, {})
+        PARTS[part](given.runs, kept)
+        kept.write_page("Features that act together", inspect.getdoc(PARTS[part]) or "")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """Runs the streams, and prints how many runs name what is behind a change."""
 
 import argparse
+import inspect
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache, partial
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import orjson
@@ -16,6 +19,7 @@ from fluxplain.schemas.record import Value
 from tests.measure.behind import corruptions, streams
 from tests.measure.behind.corruptions import Corruption
 from tests.measure.behind.streams import BEGIN, Stream
+from tests.measure.kept import Kept
 
 WITHIN = 2_000
 """Rows after the first corrupt one in which changes may be due to it."""
@@ -72,36 +76,51 @@ def overlap(region: Region, stream: Stream, seed: int) -> float:
     return both / max(either, 1)
 
 
-def causes(runs: int, methods: Sequence[str]) -> None:
-    """Print which causes are named: of the largest change in each run."""
+def causes(runs: int, methods: Sequence[str], kept: Kept) -> None:
+    """The cause that the largest change of each run names."""
     for name, stream in streams.CAUSES.items():
-        kinds: Counter[str] = Counter()
-        for seed in range(runs):
-            known = [c for c in changes_of(stream, seed, methods) if c.cause]
-            largest = max(known, key=lambda c: c.effect_size or 0.0, default=None)
-            kinds["none" if largest is None or largest.cause is None else largest.cause.kind] += 1
-        print(f"cause {name}: {dict(kinds)}", flush=True)
-
-
-def regions(runs: int, methods: Sequence[str]) -> None:
-    """Print how often regions are named, and how well they overlap with the truth."""
-    for name, stream in streams.REGIONS.items():
-        named, lossy, largest, best = 0, 0, 0, 0
-        for seed in range(runs):
-            changes = changes_of(stream, seed, methods)
-            found = [c for c in changes if c.region]
-            found.sort(key=lambda c: c.effect_size or 0.0)
-            overlaps = [overlap(c.region, stream, seed) for c in found if c.region]
-            named += bool(found)
-            lossy += any(c.method == "loss" for c in changes)
-            largest += bool(overlaps) and overlaps[-1] >= 0.8
-            best += max(overlaps, default=0.0) >= 0.8
-        told = f", of the largest change {largest} and of any {best} with an overlap of 80 %"
-        print(
-            f"region {name}: named in {named} of {runs} runs{told if stream.is_in_region else ''}; "
-            f"in {lossy} the loss or the errors changed",
-            flush=True,
+        kinds = Counter(
+            kept.run(f"{name}/{seed}", partial(_cause, stream, seed, methods))
+            for seed in range(runs)
         )
+        kept.say(f"cause {name}: {dict(kinds)}")
+
+
+def _cause(stream: Stream, seed: int, methods: Sequence[str]) -> str:
+    known = [c for c in changes_of(stream, seed, methods) if c.cause]
+    largest = max(known, key=lambda c: c.effect_size or 0.0, default=None)
+    return "none" if largest is None or largest.cause is None else largest.cause.kind
+
+
+def regions(runs: int, methods: Sequence[str], kept: Kept) -> None:
+    """Runs that name a region, and those in which it overlaps with the truth.
+
+    Columns: ``named``; ``lossy``, the loss or the errors changed; ``largest`` and ``best``, the
+    overlap is at least 80 % for the largest change, for any.
+    """
+    for name, stream in streams.REGIONS.items():
+        found = [
+            kept.run(f"{name}/{seed}", partial(_region, stream, seed, methods))
+            for seed in range(runs)
+        ]
+        n = {column: sum(each[column] for each in found) for column in found[0]}
+        told = f", of the largest change {n['largest']} and of any {n['best']} with 80 % overlap"
+        kept.say(
+            f"region {name}: named in {n['named']} of {runs} runs"
+            f"{told if stream.is_in_region else ''}; in {n['lossy']} the loss or the errors changed"
+        )
+
+
+def _region(stream: Stream, seed: int, methods: Sequence[str]) -> dict[str, bool]:
+    changes = changes_of(stream, seed, methods)
+    found = sorted((c for c in changes if c.region), key=lambda c: c.effect_size or 0.0)
+    overlaps = [overlap(c.region, stream, seed) for c in found if c.region]
+    return {
+        "named": bool(found),
+        "lossy": any(c.method == "loss" for c in changes),
+        "largest": bool(overlaps) and overlaps[-1] >= 0.8,
+        "best": max(overlaps, default=0.0) >= 0.8,
+    }
 
 
 class Verdict(NamedTuple):
@@ -112,22 +131,28 @@ class Verdict(NamedTuple):
     by_any: bool
 
 
-def corrupt(runs: int, methods: Sequence[str]) -> None:
-    """Print how often changes within 2,000 rows name all corrupt rows; of 30, at least three.
+def corrupt(runs: int, methods: Sequence[str], kept: Kept) -> None:
+    """How often changes within 2,000 rows name all corrupt rows; of 30, at least three.
 
     Changes that come without the corruption, too, do not count. Of these the last line says how
-    many name a value as never seen before.
+    many name a value as never seen before. Columns of a run: it caused a change, the first one
+    named the rows, any did; and without a corruption: changes that name a value, changes.
     """
-    print(f"{'corruption':50} {'no change':>10} {'first names':>12} {'any names':>10}")
-    usual: dict[tuple[str, int], list[Change]] = {}
+    kept.say(f"{'corruption':50} {'no change':>10} {'first names':>12} {'any names':>10}")
+
+    @cache
+    def usual(name: str, seed: int) -> list[Change]:
+        return explained(_streams()[name], seed, methods)
+
     total = Counter[bool]()
     for name, corruption in corruptions.CORRUPTIONS.items():
         caused = []
         for seed in range(runs):
-            key = name.partition(":")[0], seed
-            if key not in usual:
-                usual[key] = explained(corruption.stream, seed, methods)
-            verdict = verdict_of(corruption, seed, methods, usual[key])
+
+            def measure(seed: int = seed, name: str = name, of: Corruption = corruption) -> Verdict:
+                return verdict_of(of, seed, methods, usual(name.partition(":")[0], seed))
+
+            verdict = Verdict(*kept.run(f"{name}/{seed}", measure))
             caused += [verdict] if verdict.caused else []
         first, later = sum(each.by_first for each in caused), sum(each.by_any for each in caused)
         total.update(each.by_any for each in caused)
@@ -135,10 +160,24 @@ def corrupt(runs: int, methods: Sequence[str]) -> None:
             f"{runs - len(caused)} of {runs}",
             *(f"{n} of {len(caused)}" for n in (first, later)),
         )
-        print("{:50} {:>10} {:>12} {:>10}".format(name, *columns), flush=True)
-    print(f"named in {total[True]} of {total.total()} runs with a change")
-    clean = [any(e.feature for e in c.evidence or ()) for each in usual.values() for c in each]
-    print(f"without a corruption: {sum(clean)} of {len(clean)} changes name a value")
+        kept.say("{:50} {:>10} {:>12} {:>10}".format(name, *columns))
+    kept.say(f"named in {total[True]} of {total.total()} runs with a change")
+    clean = [
+        kept.run(f"{name}/{seed}", lambda name=name, seed=seed: _named(usual(name, seed)))  # type: ignore[misc]
+        for name in _streams()
+        for seed in range(runs)
+    ]
+    n, of = map(sum, zip(*clean, strict=True))
+    kept.say(f"without a corruption: {n} of {of} changes name a value")
+
+
+def _streams() -> dict[str, Stream]:
+    return {name.partition(":")[0]: each.stream for name, each in corruptions.CORRUPTIONS.items()}
+
+
+def _named(changes: Sequence[Change]) -> tuple[int, int]:
+    """Return how many of some changes name a value as never seen before, and their number."""
+    return sum(any(e.feature for e in c.evidence or ()) for c in changes), len(changes)
 
 
 def verdict_of(
@@ -167,15 +206,22 @@ def _is_among(change: Change, usual: Sequence[Change]) -> bool:
     )
 
 
-def regimes(runs: int, methods: Sequence[str]) -> None:
-    """Print how often an earlier period is named: where concepts return, and where all are new."""
+def regimes(runs: int, methods: Sequence[str], kept: Kept) -> None:
+    """How often an earlier period is named: where concepts return, and where all are new."""
     for order in ("ABAB", "ABCD"):
         for name, stream in streams.returning(order).items():
-            found = (changes_of(stream, seed, methods) for seed in range(runs))
-            named = [[each for each in changes if each.returns_to] for changes in found]
-            right = sum(any(map(_is_right, each)) for each in named)
-            said = f"named in {sum(map(bool, named))} of {runs} runs, rightly in {right}"
-            print(f"regimes {order} {name}: {said}", flush=True)
+            found = [
+                kept.run(f"{order}/{name}/{seed}", partial(_regime, stream, seed, methods))
+                for seed in range(runs)
+            ]
+            n, right = map(sum, zip(*found, strict=True))
+            kept.say(f"regimes {order} {name}: named in {n} of {runs} runs, rightly in {right}")
+
+
+def _regime(stream: Stream, seed: int, methods: Sequence[str]) -> tuple[bool, bool]:
+    """Return whether a change names an earlier period, and whether one names the right one."""
+    named = [each for each in changes_of(stream, seed, methods) if each.returns_to]
+    return bool(named), any(map(_is_right, named))
 
 
 def _is_right(change: Change) -> bool:
@@ -197,9 +243,12 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="by default all")
     parser.add_argument("--runs", type=int, default=20, help="seeds of each stream")
     parser.add_argument("--methods", nargs="+", default=["ipfi"], help="methods to run")
-    arguments = parser.parse_args()
-    for part in arguments.parts or PARTS:
-        PARTS[part](arguments.runs, arguments.methods)
+    parser.add_argument("--out", type=Path, help="folder of the results; a run resumes with them")
+    given = parser.parse_args()
+    for part in given.parts or PARTS:
+        kept = Kept(given.out, "tests.measure.behind", part, {"methods": given.methods})
+        PARTS[part](given.runs, given.methods, kept)
+        kept.write_page("What is behind changes", inspect.getdoc(PARTS[part]) or "")
 
 
 if __name__ == "__main__":

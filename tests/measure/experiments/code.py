@@ -67,14 +67,19 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _trees(module: str) -> tuple[ast.Module, ...]:
+def whole_code(*packages: str) -> set[str]:
+    """Return all code of some packages or modules; docstrings and comments are left out."""
+    return {ast.unparse(tree) for each in packages for tree in _trees(each, whole=True)}
+
+
+def _trees(module: str, *, whole: bool | None = None) -> tuple[ast.Module, ...]:
     """Return a module, or all modules of a package."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
     path = Path(spec.origin)
-    whole = module in ALWAYS
-    paths = sorted(path.parent.rglob("*.py")) if whole else [path]
+    is_whole = module in ALWAYS if whole is None else path.name == "__init__.py"
+    paths = sorted(path.parent.rglob("*.py")) if is_whole else [path]
     return tuple(_WithoutDocstrings().visit(ast.parse(each.read_text("utf-8"))) for each in paths)
 
 
