@@ -57,9 +57,8 @@ def replay(records: int, kept: Kept) -> None:
     """Time of ``why`` for an observation without published reasons, with an ARF-10, d = 9.
 
     Once it replays the log from its beginning, once from a checkpoint at nine tenths of the way.
-    Columns: whether the reasons equal the model stage's at that time in all bits, but for the number of observations without
-    reasons before; the seconds of
-    the command; for comparison those of the model stage for all observations.
+    Columns: whether the reasons equal the model stage's at that time in all bits, but for what they
+    say of earlier reasons; the seconds of the command; those of the model stage for the stream.
     """
     found = kept.run(str(records), lambda: _measured(records))
     for begin in ("beginning", "checkpoint"):
