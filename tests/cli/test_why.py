@@ -117,13 +117,14 @@ def test_the_records_are_printed_as_json_by_id_and_by_seq(
 def test_a_missing_value_is_said_to_be_replaced(tmp_path: Path) -> None:
     with LocalFiles(tmp_path) as files:
         files.write(made.prediction(7))
-        files.write(replace(made.reasons(7), missing=["amount"]))
+        files.write(replace(made.reasons(7), missing=["amount", "tenor"]))
     shown = run("why", "--seq", 7, "--local", tmp_path).stdout
+    assert "Missing in groups, and replaced: tenor." in one_line(shown)
     for text in ("amount (missing, replaced by 950.5) +0.750", "hour = 3"):
         assert text in " ".join(shown.split())
     assert "In words: amount (missing, replaced by 950.5) raised it" in one_line(shown)
     found = run("why", "--seq", 7, "--json", "--local", tmp_path).stdout
-    assert orjson.loads(found)["missing"] == ["amount"]
+    assert orjson.loads(found)["missing"] == ["amount", "tenor"]
 
 
 def test_files_without_reasons_say_how_to_get_them(files: Path, unexplained: int) -> None:

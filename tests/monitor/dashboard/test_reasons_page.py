@@ -78,10 +78,12 @@ def test_an_address_opens_reasons_with_a_block_for_each_label(open_page: Open) -
 
 
 def test_a_missing_value_is_said_to_be_replaced(running: Dashboard, open_page: Open) -> None:
-    running.publish(replace(reasons(1_475, stream=STREAM), missing=["amount"]))
+    running.publish(replace(reasons(1_475, stream=STREAM), missing=["amount", "tenor"]))
     visit = open_page("#reasons=1475")
     cells = visit.page.locator("#reasons-page tbody tr .value")
     expect(cells.nth(1)).to_have_text("missing, replaced by 950.5")
+    note = visit.page.locator("#reasons-page .note").first
+    expect(note).to_contain_text("Missing in groups, and replaced: tenor.")
     expect(cells.nth(2)).to_have_text("3")
     visit.page.keyboard.press("Escape")
     row = visit.page.locator("#reasons-rows tr").filter(has_text="tx-1475")

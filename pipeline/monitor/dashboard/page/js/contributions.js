@@ -21,7 +21,13 @@ export function block(record) {
       h("table", {},
         h("thead", {}, h("tr", {}, ...["Feature", "Value", "Adds", "From the average to the output"].map((name, i) => h("th", { scope: "col", class: i === 2 ? "n" : "" }, name)))),
         h("tbody", {}, ...lines(record, output, base)))),
-    h("p", { class: "note" }, `Contributions are ${HOW[record.way]}. The average and they sum to the output.`));
+    h("p", { class: "note" }, `Contributions are ${HOW[record.way]}. The average and they sum to the output.${imputed(record)}`));
+}
+
+/** Names the members of groups whose value was missing. */
+function imputed({ names, missing }) {
+  const inside = (missing ?? []).filter((name) => !names.includes(name));
+  return inside.length ? ` Missing in groups, and replaced: ${inside.join(", ")}.` : "";
 }
 
 function lines(record, output, base) {
