@@ -12,7 +12,7 @@ EXPECTED_AFTER: Mapping[str, int] = {
     "reasons": 1_000,
     "explanations by iSHAP": 1_000,
     "explanations by interaction": 1_000,
-    "contrasts with an older model": 5_000,
+    "explanations with contrasts": 5_000,
     "changes of inputs": 10_000,
     "changes of predictions": 10_000,
     "causes": 10_000,
@@ -54,7 +54,7 @@ def _contents(topic: str, fields: Mapping[str, Any]) -> Iterator[str]:
         if fields["method"] in _METHODS:
             yield _METHODS[fields["method"]]
         if fields["contrasts"]:
-            yield "contrasts with an older model"
+            yield "explanations with contrasts"
     elif topic == "changes":
         if fields["kind"] in _KINDS:
             yield _KINDS[fields["kind"]]

@@ -21,7 +21,7 @@ LONG = max(EXPECTED_AFTER.values())
         ("reasons", {}, "reasons"),
         ("explanations", {**EXPLANATION, "method": "ishap"}, "explanations by iSHAP"),
         ("explanations", {**EXPLANATION, "method": "interaction"}, "explanations by interaction"),
-        ("explanations", {**EXPLANATION, "contrasts": [{}]}, "contrasts with an older model"),
+        ("explanations", {**EXPLANATION, "contrasts": [{}]}, "explanations with contrasts"),
         ("changes", {**CHANGE, "kind": "input"}, "changes of inputs"),
         ("changes", {**CHANGE, "kind": "output"}, "changes of predictions"),
         ("changes", {**CHANGE, "cause": {"kind": "data"}}, "causes"),
