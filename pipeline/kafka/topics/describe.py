@@ -3,16 +3,27 @@
 The embedded broker answers none of these requests.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource
 
 from fluxplain.config import Config
-from fluxplain.kafka.client import client_settings, refusal
+from fluxplain.kafka.client import RETRY_S, client_settings, refusal
 from fluxplain.kafka.timeouts import REQUEST_S
+
+NOT_READY = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
+"""Errors of a broker that is becoming the coordinator of a group, as of a new cluster's first."""
+
+_Futures = Mapping[Any, "Future[Any]"]
 
 
 class Described:
@@ -25,8 +36,9 @@ class Described:
     def settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return topic → its settings, in the words of the broker."""
         asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
-        futures = self._admin.describe_configs(asked, request_timeout=REQUEST_S)
-        found = self._answers("cannot describe the topics' settings", futures)
+        found = self._answers(
+            "cannot describe the topics' settings", self._admin.describe_configs, asked
+        )
         return {
             resource.name: {key: str(entry.value) for key, entry in entries.items()}
             for resource, entries in found.items()
@@ -34,31 +46,32 @@ class Described:
 
     def rights(self, topics: Sequence[str]) -> dict[str, set[str]]:
         """Return topic → the operations that this client may do."""
-        futures = self._admin.describe_topics(
-            TopicCollection([*topics]),
-            include_authorized_operations=True,
-            request_timeout=REQUEST_S,
-        )
-        return {
-            name: _names(each.authorized_operations)
-            for name, each in self._answers("cannot describe the topics", futures).items()
-        }
+        describe = partial(self._admin.describe_topics, include_authorized_operations=True)
+        found = self._answers("cannot describe the topics", describe, TopicCollection([*topics]))
+        return {name: _names(each.authorized_operations) for name, each in found.items()}
 
     def groups(self, names: Sequence[str]) -> dict[str, tuple[int, set[str]]]:
         """Return group → its number of members, and the operations that this client may do."""
-        futures = self._admin.describe_consumer_groups(
-            [*names], include_authorized_operations=True, request_timeout=REQUEST_S
-        )
+        describe = partial(self._admin.describe_consumer_groups, include_authorized_operations=True)
         return {
             name: (len(each.members), _names(each.authorized_operations))
-            for name, each in self._answers("cannot describe the groups", futures).items()
+            for name, each in self._answers(
+                "cannot describe the groups", describe, [*names]
+            ).items()
         }
 
-    def _answers(self, what: str, futures: Mapping[Any, "Future[Any]"]) -> dict[Any, Any]:
-        try:
-            return {each: future.result(timeout=REQUEST_S) for each, future in futures.items()}
-        except KafkaException as error:
-            raise refusal(self._config, what, error.args[0]) from None
+    def _answers(self, what: str, describe: Callable[..., _Futures], asked: Any) -> dict[Any, Any]:
+        """Return the answers; asks again for a while if a broker is not ready yet."""
+        deadline = time.monotonic() + REQUEST_S
+        while True:
+            futures = describe(asked, request_timeout=REQUEST_S)
+            try:
+                return {each: future.result(timeout=REQUEST_S) for each, future in futures.items()}
+            except KafkaException as error:
+                problem = error.args[0]
+                if problem.code() not in NOT_READY or time.monotonic() > deadline:
+                    raise refusal(self._config, what, problem) from None
+            time.sleep(RETRY_S)
 
 
 def _names(operations: Iterable[AclOperation] | None) -> set[str]:
