@@ -25,6 +25,9 @@ RULES: list[dict[str, Any]] = [
 
 VARIABLES: dict[str, Any] = {each["name"]: each for each in DASHBOARD["templating"]["list"]}
 
+OTHER = {"datasource", "page"}
+"""Variables that Prometheus does not fill."""
+
 PANELS = [each for each in DASHBOARD["panels"] if each["type"] != "row"]
 
 TARGET = {"job", "instance"}
@@ -147,7 +150,7 @@ def test_of_each_alert_promtool_checks_when_it_fires() -> None:
 def test_the_dashboard_takes_its_data_from_where_it_is_told() -> None:
     source = {"type": "prometheus", "uid": "${datasource}"}
     assert VARIABLES["datasource"]["query"] == "prometheus"
-    chosen = [each["datasource"] for name, each in VARIABLES.items() if name != "datasource"]
+    chosen = [each["datasource"] for name, each in VARIABLES.items() if name not in OTHER]
     shown = [target["datasource"] for panel in PANELS for target in panel["targets"]]
     marked = [each["datasource"] for each in DASHBOARD["annotations"]["list"]]
     for each in (*chosen, *shown, *marked, *(panel["datasource"] for panel in PANELS)):
@@ -159,8 +162,32 @@ def test_every_variable_exists_and_is_used() -> None:
     texts = [target["expr"] for panel in PANELS for target in panel["targets"]]
     texts += [each["query"]["query"] for each in VARIABLES.values() if each["type"] == "query"]
     texts += [each["expr"] for each in DASHBOARD["annotations"]["list"]]
-    named = {name for text in texts for name in re.findall(r"\$(\w+)", text)}
+    texts += [link["url"].partition("/")[0] for _, link in links()]
+    named = {name for text in texts for name in re.findall(r"\$\{?(\w+)", text)}
     assert named - {"__rate_interval"} == set(VARIABLES) - {"datasource"}
+
+
+def links() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for panel in PANELS:
+        for link in panel["fieldConfig"].get("defaults", {}).get("links", []):
+            yield panel, link
+
+
+def test_a_point_leads_to_the_page_of_its_feature() -> None:
+    assert {panel["title"] for panel, _ in links()} >= {"Importance over time", "Changes"}
+    for panel, link in links():
+        address, _, fragment = link["url"].partition("/#")
+        assert address == "${page}"
+        for part in fragment.split("&"):
+            # the page reads stream, feature and method; else Grafana leaves the variable as it is
+            name, _, value = part.partition("=")
+            assert value == f"${{__field.labels.{name}:percentencode}}"
+            assert all(name in labels_of_points(each) for each in panel["targets"])
+
+
+def labels_of_points(target: dict[str, Any]) -> set[str]:
+    [grouped] = re.findall(r"^\w+(?:\(\d+, \w+)? by \(([\w, ]+)\)", target["expr"])
+    return set(grouped.split(", "))
 
 
 @pytest.mark.parametrize("name", ["job", "stream", "feature", "method", "alpha"])
