@@ -141,7 +141,7 @@ export const ordered = () => incidents().flat();
 export function readFragment() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   for (const name of ["stream", "method", "feature", "change"]) {
-    if (wanted.has(name)) view[name] = wanted.get(name);
+    if (wanted.get(name)) view[name] = wanted.get(name); // Grafana may link without a feature
     else if (name === "change") view[name] = null;
   }
   const seq = wanted.get("reasons");
