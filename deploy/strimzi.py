@@ -1,7 +1,7 @@
 """Topics and users as Strimzi's operators take them: ``python -m deploy.strimzi``.
 
 Each process has a user of its own, who may do what that process does, and nothing else. So a leaked
-password of the dashboard writes nothing, and none at all reaches another pipeline.
+password of the dashboard writes notes at most, and none at all reaches another pipeline.
 """
 
 import os
@@ -22,7 +22,8 @@ from fluxplain.config.replica import Role
 from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
 from fluxplain.kafka.topics.create import topic_specs
 from fluxplain.kafka.topics.topic_reader import GROUP as READER
-from fluxplain.schemas import OUTPUTS
+from fluxplain.monitor.dashboard.note_requests import may_write
+from fluxplain.schemas import SHOWN, Note
 
 API_VERSION = "kafka.strimzi.io/v1"
 
@@ -67,7 +68,7 @@ def topics(config: Config) -> list[Manifest]:
 
 def users(config: Config) -> list[Manifest]:
     """Return a KafkaUser for each process, one for those that send observations, and one for who
-    announces models, if they can be announced.
+    acknowledges changes, mutes features and, if that is possible, announces models.
 
     Each process asks whether all topics are there, so it may know that they are; what only reads
     has no checkpoints.
@@ -94,18 +95,25 @@ def users(config: Config) -> list[Manifest]:
     }
     exports = config.dashboard.metrics_port is not None
     # the age of a message that waits is in the message
-    read = [*OUTPUTS, *chain.from_iterable(inputs.values())] if exports else OUTPUTS
+    read = [*SHOWN, *chain.from_iterable(inputs.values())] if exports else SHOWN
     asked = [*groups, f"{prefix}{READER}", *([f"{prefix}{ALERTS}"] if exports else [])]
-    rights["dashboard"] = {"Describe": public, "Read": dict.fromkeys(read)}, {"Describe": asked}
-    rights["alerts"] = {"Describe": public, "Read": ["changes"]}, {"Read": [f"{prefix}{ALERTS}"]}
+    noted = [Note.TOPIC] if may_write(config.dashboard) else []
+    rights["dashboard"] = (
+        {"Describe": public, "Read": dict.fromkeys(read), "Write": noted},
+        {"Describe": asked},
+    )
+    rights["alerts"] = (
+        {"Describe": public, "Read": ["changes", Note.TOPIC]},
+        {"Read": [f"{prefix}{ALERTS}"], "Describe": [f"{prefix}{READER}"]},
+    )
     rights["keda"] = {"Describe": [*chain.from_iterable(inputs.values())]}, {"Describe": groups}
     rights["producer"] = {"Write": ["features", *(["labels"] if config.label.topic else [])]}, {}
-    if config.control.topic:
-        # `changes` say which models are in use, and cannot be withdrawn
-        rights["operator"] = (
-            {"Describe": public, "Read": ["changes"], "Write": ["control"]},
-            {"Describe": [f"{prefix}{READER}"]},
-        )
+    # `changes` say what can be acknowledged, and which models are in use and cannot be withdrawn
+    written = [Note.TOPIC, *(["control"] if config.control.topic else [])]
+    rights["operator"] = (
+        {"Describe": public, "Read": ["changes", Note.TOPIC], "Write": written},
+        {"Describe": [f"{prefix}{READER}"]},
+    )
     return [_user(config, name, *each) for name, each in rights.items()]
 
 

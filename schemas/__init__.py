@@ -9,6 +9,7 @@ from fluxplain.schemas.dead_letter import DeadLetter
 from fluxplain.schemas.evaluation import Evaluation
 from fluxplain.schemas.explanation import Explanation
 from fluxplain.schemas.late_label import LateLabel
+from fluxplain.schemas.note import Note
 from fluxplain.schemas.observation import Observation
 from fluxplain.schemas.prediction import Prediction
 from fluxplain.schemas.reasons import Reasons
@@ -22,10 +23,10 @@ from fluxplain.schemas.record import (
     stream_name,
 )
 
-RECORDS: tuple[type[Record], ...] = (
-    Observation,
-    LateLabel,
-    Control,
+INPUTS: tuple[type[Record], ...] = (Observation, LateLabel, Control)
+"""Records that users write, and that the pipeline reads."""
+
+PUBLISHED: tuple[type[Record], ...] = (
     Prediction,
     Reasons,
     Evaluation,
@@ -33,20 +34,25 @@ RECORDS: tuple[type[Record], ...] = (
     Change,
     DeadLetter,
 )
+"""Records that the pipeline publishes."""
 
-INPUTS: tuple[type[Record], ...] = (Observation, LateLabel, Control)
-"""Records that users write; the pipeline publishes the others."""
+RECORDS: tuple[type[Record], ...] = (*INPUTS, *PUBLISHED, Note)
 
 OUTPUTS: dict[str, type[Record]] = {
     record.TOPIC: record for record in (Prediction, Reasons, Explanation, Change, DeadLetter)
 }
 """Topic that users read → its record, in the order of the data flow."""
 
+SHOWN: dict[str, type[Record]] = {**OUTPUTS, Note.TOPIC: Note}
+"""Topic that the user interfaces read → its record."""
+
 __all__ = [
     "FIRST_INCARNATION",
     "INPUTS",
     "OUTPUTS",
+    "PUBLISHED",
     "RECORDS",
+    "SHOWN",
     "BadRecordError",
     "Change",
     "Control",
@@ -55,6 +61,7 @@ __all__ = [
     "Explanation",
     "Incarnation",
     "LateLabel",
+    "Note",
     "Observation",
     "Prediction",
     "Reasons",

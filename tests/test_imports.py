@@ -77,8 +77,8 @@ ARROWS = {
     "pipeline/stages": "errors loading evaluate explain drift models config schemas",
     "pipeline/kafka": "errors explain models stages config http schemas __version__",
     "pipeline/results": "errors drift kafka config sources schemas",
-    "pipeline/monitor": "loading results config http schemas",
-    "pipeline/alerts": "config kafka schemas __version__",
+    "pipeline/monitor": "errors loading results config http schemas",
+    "pipeline/alerts": "results config kafka schemas __version__",
     "agents": "stages kafka config schemas",
     "pipeline/cli": "errors loading evaluate forest models stages kafka results monitor alerts "
     "sources config schemas agents local __version__",

@@ -34,6 +34,7 @@ KEYS: dict[type[schemas.Record], str] = {
     schemas.Explanation: "The feature or group; for a pair first|second.",
     schemas.Change: "The feature, group or pair; the stream for a change without one.",
     schemas.DeadLetter: "The message's key; cut if it is too long.",
+    schemas.Note: "The change's id; for a mute feature@stream, without stream for all.",
 }
 
 _TRACE = {
@@ -95,8 +96,8 @@ def document() -> Part:
             "version": __version__,
             "description": "Explains models in flux: what an online model on Kafka relies on now, "
             "and when that changes. Operations are the pipeline's: each role receives from the "
-            "topics it reads and sends to those it writes. The topics labels, control and "
-            "observations exist only if configured.",
+            "topics it reads and sends to those it writes; people write and read notes. The topics "
+            "labels, control and observations exist only if configured.",
             "license": {"name": "MIT"},
         },
         "defaultContentType": "application/json",

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from fluxplain.alerts.severity import is_at_least, severity
 from fluxplain.config import AlertSettings
+from fluxplain.results.notes import Notes
 from fluxplain.schemas import Change
 
 Setting = Literal[
@@ -37,7 +38,8 @@ class AlertFilter:
     record says that its change did not last. After an alert at time t, changes of the same
     subject before t + ``quiet_s`` are held back; they do not prolong the quiet time. A subject is
     the kind of the change together with a stream's feature (the loss counts as one). Times are
-    Kafka's timestamps of the changes, so that a lagging reader decides the same.
+    Kafka's timestamps of the changes, so that a lagging reader decides the same. Changes of
+    features that people have muted are held back, from when their note is known.
 
     Examples
     --------
@@ -49,8 +51,9 @@ class AlertFilter:
     'repeated'
     """
 
-    def __init__(self, settings: AlertSettings) -> None:
+    def __init__(self, settings: AlertSettings, notes: Notes | None = None) -> None:
         self._settings = settings
+        self._notes = notes or Notes()
         self._delivered: OrderedDict[str, None] = OrderedDict()
         self._incidents: OrderedDict[str, None] = OrderedDict()
         self._quiet_until: OrderedDict[str, float] = OrderedDict()
@@ -59,7 +62,7 @@ class AlertFilter:
         """Return why a change with a timestamp becomes no alert; None if it becomes one."""
         if not change.is_step and change.id in self._delivered and change.incident is not None:
             self._incidents.pop(change.incident, None)  # what comes later in it is news
-        unwanted = self._unwanted(change)
+        unwanted = self._unwanted(change, at_s)
         if unwanted is not None:
             return unwanted
         if change.event_id in self._delivered:
@@ -78,8 +81,8 @@ class AlertFilter:
         if change.incident is not None and change.is_step:
             _remember(self._incidents, change.incident, None)
 
-    def _unwanted(self, change: Change) -> Setting | None:
-        """Return the setting that excludes a change."""
+    def _unwanted(self, change: Change, at_s: float) -> Setting | None:
+        """Return the setting that excludes a change, or the mute by a note."""
         wanted, effect = self._settings, change.effect_size
         features, feature, cause = wanted.features, change.feature, change.cause
         # what was sent may have become small
@@ -93,7 +96,7 @@ class AlertFilter:
             "status": change.status is not None and change.status not in wanted.statuses,
             "cause": cause is not None and cause.kind not in wanted.causes,
             "learning": change.learning and not wanted.learning,
-            "mute": feature in wanted.mute,
+            "mute": feature in wanted.mute or self._notes.hides(change, at_s),
             "min_severity": not was_sent and not is_urgent,
             "min_effect": not was_sent and is_small,
         }

@@ -26,6 +26,7 @@ from fluxplain.config import Config
 from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of
 from fluxplain.kafka.timeouts import ALERTS_POLL_S, REQUEST_S, SESSION_TIMEOUT_S
 from fluxplain.kafka.topics.topic_reader import DecodedMessages
+from fluxplain.results.notes_topic import NotesReader
 from fluxplain.schemas import BadRecordError, Change
 
 log = logging.getLogger("fluxplain.alerts")
@@ -44,8 +45,9 @@ async def run(config: Config) -> None:
     """Send alerts until SIGTERM or Ctrl-C.
 
     Each change takes three steps: (1) filter; (2) deliver, or give up; (3) commit. A process that
-    ends between 2 and 3 delivers again at its next start, with the same id. Raises BrokerError if
-    the broker does not answer, or reports a permanent error.
+    ends between 2 and 3 delivers again at its next start, with the same id. The filter knows what
+    people have muted: all notes are read before the first change. Raises BrokerError if the broker
+    does not answer, or reports a permanent error.
     """
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -53,10 +55,12 @@ async def run(config: Config) -> None:
     async with Webhook(config.alerts) as webhook:
         signed = "signed" if config.alerts.signing_secret() else "not signed (alerts.secret)"
         log.info("alerts go to %s, %s", webhook.name, signed)
-        with closing(ChangeConsumer(config)) as changes:
-            sender = _Sender(config, webhook, changes, stop)
+        with NotesReader(config) as people, closing(ChangeConsumer(config)) as changes:
+            alerts = AlertFilter(config.alerts, people.notes)
+            sender = _Sender(config, alerts, webhook, changes, stop)
             while not stop.is_set():
                 message = await asyncio.to_thread(changes.poll, POLL_S)
+                await asyncio.to_thread(people.update)
                 if message is not None:
                     await sender.handle(message)
     counts = ", ".join(f"{n:,} {what}" for what, n in sender.counts.items())
@@ -138,9 +142,14 @@ class _Sender:
     """Handles messages, and counts them by result."""
 
     def __init__(
-        self, config: Config, webhook: Webhook, changes: ChangeConsumer, stop: asyncio.Event
+        self,
+        config: Config,
+        alerts: AlertFilter,
+        webhook: Webhook,
+        changes: ChangeConsumer,
+        stop: asyncio.Event,
     ) -> None:
-        self._filter = AlertFilter(config.alerts)
+        self._filter = alerts
         self._settings = config.alerts
         self._webhook = webhook
         self._changes = changes

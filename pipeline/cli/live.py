@@ -31,7 +31,7 @@ from fluxplain.results.headline import Limits
 from fluxplain.results.live_feed import Feed, role_statuses
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas
-from fluxplain.schemas import OUTPUTS, BadRecordError, Change, DeadLetter
+from fluxplain.schemas import SHOWN, BadRecordError, Change, DeadLetter, Note
 from fluxplain.schemas.methods import Method
 
 NICENESS = 5
@@ -48,8 +48,9 @@ def dashboard(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     The page shows importances, effects and changes of all streams. The command prints its address,
     which `dashboard.host` and `dashboard.port` set.
 
-    `fluxplain up` serves the same page. The dashboard only reads topics: it can start late, stop,
-    or run on another machine without affecting the pipeline.
+    `fluxplain up` serves the same page. The dashboard reads topics, and writes only what people
+    note on it, if they may (`dashboard.write`): it can start late, stop, or run on another machine
+    without affecting the pipeline.
 
     With `dashboard.metrics_port` it also exports the lag of all consumer groups to Prometheus.
     """
@@ -106,7 +107,7 @@ def watch(
     store.status.has_roles = True
     with (
         until_interrupted(),
-        TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
+        TopicReader(settings, list(SHOWN), from_beginning=True) as reader,
         LagMonitor(settings) as lag,
         Live(console=cli.console, auto_refresh=False, screen=cli.console.is_terminal) as live,
     ):
@@ -199,8 +200,10 @@ def _check_shown(
 def _add(store: Store, stream: str | None, name: str, message: Message, now: float | None) -> None:
     # skip foreign records in our topics
     with suppress(BadRecordError):
-        record = OUTPUTS[name].decode(message.value())
+        record = SHOWN[name].decode(message.value())
         # records of other streams would take much memory
-        if stream in {None, getattr(record, "stream", None)} or isinstance(record, DeadLetter):
+        if stream in {None, getattr(record, "stream", None)} or isinstance(
+            record, DeadLetter | Note
+        ):
             at = max(message.timestamp()[1], 0)
             store.add(record, message.partition() or 0, now, at=at)

@@ -16,6 +16,8 @@ from fluxplain.kafka.topics.topic_reader import TopicReader, read_to_end
 from fluxplain.monitor.terminal import change_story
 from fluxplain.monitor.terminal.record_lines import line
 from fluxplain.results.lookup import find, newest
+from fluxplain.results.notes import NO_NOTES
+from fluxplain.results.notes_topic import read_notes
 from fluxplain.schemas import OUTPUTS, RECORDS, BadRecordError, stream_name
 from fluxplain.schemas.wording import printable
 
@@ -97,7 +99,7 @@ def explain_change(
     names the observations that show the change, and the command that prints them, so that you can
     verify it.
     """
-    read, _ = cli.open_reader(local, config)
+    read, settings = cli.open_reader(local, config)
     changes = cli.changes_of(read)
     if change_id is None:
         found, selected = None, newest(changes, LISTED)
@@ -107,15 +109,17 @@ def explain_change(
     if as_json:
         for change in selected:
             print(change.encode().decode())
-    elif found is None:
-        cli.console.print(change_story.render_list(selected))
+        return
+    notes = NO_NOTES if settings is None else read_notes(settings)
+    if found is None:
+        cli.console.print(change_story.render_list(selected, notes))
     else:
         seqs = change_story.range_of(selected)
         look = None if seqs is None else _look(seqs, config, local)
         if found.change is None:
-            story = change_story.render_incident(found.incident, look)
+            story = change_story.render_incident(found.incident, look, notes)
         else:
-            story = change_story.render_story(found.change, found.incident, look)
+            story = change_story.render_story(found.change, found.incident, look, notes)
         cli.console.print(story, crop=False)
 
 

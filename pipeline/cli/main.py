@@ -15,7 +15,7 @@ from fluxplain.loading.deferred import defer
 from fluxplain.cli import init, setup  # noqa: F401 # isort: skip
 from fluxplain.cli.doctor import command  # noqa: F401 # isort: skip
 from fluxplain.cli import model_commands, run, feed, try_file  # noqa: F401 # isort: skip
-from fluxplain.cli import live, look, why, dead_letters, plot, export  # noqa: F401 # isort: skip
+from fluxplain.cli import live, look, note_commands, why, dead_letters, plot, export  # noqa: F401 # isort: skip
 
 
 def main() -> NoReturn:

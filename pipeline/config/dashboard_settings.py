@@ -26,6 +26,10 @@ class DashboardSettings(Section):
     names: list[Name] = []
     """Extra host names to accept, for example your proxy's. Requests for any other host are refused
     (protection against DNS rebinding)."""
+    write: bool | None = None
+    """Whether people may acknowledge changes and mute features on the page, for all to see. By
+    default they may if `host` is this machine only: without authentication, whoever reaches the
+    page could."""
     streams: Mapping[Partition, Annotated[str, Field(min_length=1, max_length=60)]] = {}
     """Names to show for streams, by the partition of `features`."""
 

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from fluxplain.config import Config
 from fluxplain.errors import UserError
-from fluxplain.kafka.client import TopicPartition, client_settings, refusal
+from fluxplain.kafka.client import NOT_AUTHORIZED, TopicPartition, client_settings, refusal
 from fluxplain.kafka.timeouts import (
     COMMAND_DEADLINE_S,
     DELIVERY_DEADLINE_S,
@@ -227,7 +227,7 @@ class RecordProducer:
             if error.args[0].code() == KafkaError._FATAL:
                 self._call(self._producer.poll, 0.0)  # its reason comes with an event
             self._raise_failure()  # an earlier fatal error, if any
-            raise _explained(error.args[0], topic, len(message.value or b"")) from None
+            raise self._explained(error.args[0], topic, len(message.value or b"")) from None
         return True
 
     def _serve(self, call: Callable[[float], int], timeout_s: float) -> None:
@@ -252,7 +252,7 @@ class RecordProducer:
     def _note_delivery(self, error: KafkaError | None, message: Message) -> None:
         tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
         if error is not None:
-            self._fail(_explained(error, tp.topic, len(message.value() or b"")), error)
+            self._fail(self._explained(error, tp.topic, len(message.value() or b"")), error)
             return
         with self._lock:
             self._moved_at = self._acknowledged_at[tp] = time.monotonic()
@@ -279,6 +279,12 @@ class RecordProducer:
         if self._failure is not None:
             raise self._failure
 
+    def _explained(self, error: KafkaError, topic: str, size: int) -> DeliveryError:
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return _oversize(f"a message of {size:,} bytes is too large for {topic}")
+        what = f"the broker did not take a message for {topic}"
+        return DeliveryError(str(refusal(self._config, what, error)))
+
     def _explained_fatal(self, error: KafkaError) -> DeliveryError:
         """Return the failure for a fatal error whose delivery report librdkafka has dropped.
 
@@ -288,7 +294,11 @@ class RecordProducer:
             return DeliveryError(str(refusal(self._config, "cannot send messages", error)))
         if KafkaError(KafkaError.MSG_SIZE_TOO_LARGE).str() in error.str():
             return _oversize(f"a message is too large for its topic ({error.str()})")
-        return DeliveryError(f"the broker did not take a message: {error.str()}")
+        codes = (code for code in NOT_AUTHORIZED if KafkaError(code).str() in error.str())
+        reason = KafkaError(next(codes, error.code()), error.str())
+        return DeliveryError(
+            str(refusal(self._config, "the broker did not take a message", reason))
+        )
 
     def _check_deadline(self) -> None:
         late_s = time.monotonic() - self._moved_at
@@ -316,12 +326,6 @@ class RecordProducer:
             "the broker answers, but does not take them: it lacks in-sync replicas or disk space "
             "(its log has the reason); still trying"
         )
-
-
-def _explained(error: KafkaError, topic: str, size: int) -> DeliveryError:
-    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-        return _oversize(f"a message of {size:,} bytes is too large for {topic}")
-    return DeliveryError(f"the broker did not take a message for {topic}: {error.str()}")
 
 
 def _oversize(what: str) -> OversizeError:

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from fluxplain.config import Config
 from fluxplain.config.checkpoint_settings import MOST_LONGER
+from fluxplain.results.notes import NO_NOTES, Notes
 from fluxplain.results.pipeline_status import PipelineStatus, RoleStatus
 from fluxplain.results.stream_results import TOP, StreamResults, StreamView
 from fluxplain.schemas import Change
@@ -49,7 +50,6 @@ class Limits(NamedTuple):
 
 
 DEFAULT = Limits()
-
 
 LEAST_SHARE = 0.005
 """Smallest share of all importance that is worth naming."""
@@ -94,19 +94,26 @@ def headline(
     status: PipelineStatus,
     alphas: Sequence[float] = (),
     limits: Limits = DEFAULT,
+    notes: Notes = NO_NOTES,
 ) -> Headline:
-    """Return the state of a stream; ``alphas`` are the preferred smoothing rates."""
+    """Return the state of a stream; ``alphas`` are the preferred smoothing rates.
+
+    Changes of muted features are left out, and acknowledged ones are no news.
+    """
     view = results.at(alphas)
     method = next(iter(view.methods), None)
     shares = {} if method is None else _shares(view, method)
-    news, main = _news(results, view.changes, limits.recent)
+    heard = [each for each in view.changes if not notes.hides(each)]
+    news, main = _news(results, heard, notes, limits.recent)
+    is_silent = main is None and len(heard) < len(view.changes)
+    muted = ", apart from those of muted features" if is_silent else ""
     tone, pipeline = _pipeline(results, status, limits)
     if tone == "calm" and news:
         tone = "changed"
     return Headline(
         tone=tone,
         relies_on=_relies_on(method, shares),
-        change=_changed(results, news, main),
+        change=_changed(results, news, main, notes) + muted,
         pipeline=pipeline,
         method=method,
         shares=shares,
@@ -137,12 +144,16 @@ def _relies_on(method: Method | None, shares: Mapping[str, float]) -> str:
 
 
 def _news(
-    results: StreamResults, changes: Sequence[Change], recent: int
+    results: StreamResults, changes: Sequence[Change], notes: Notes, recent: int
 ) -> tuple[list[Change], Change | None]:
     """Return the changes that are news, and the main one of them or of the last ones before."""
     lasting = [each for each in changes if not each.is_notice and each.is_step]
     news = [
-        each for each in lasting if not each.learning and each.seq > results.newest_seq - recent
+        each
+        for each in lasting
+        if not each.learning
+        and each.seq > results.newest_seq - recent
+        and notes.acknowledged(each.id) is None
     ]
     last = [each for each in lasting if each.seq > lasting[-1].seq - recent]
     return news, max(news or last, key=_weight, default=None)
@@ -154,14 +165,17 @@ def _weight(change: Change) -> tuple[bool, float, int]:
     return is_of_feature, change.effect_size or 0.0, change.seq
 
 
-def _changed(results: StreamResults, news: Sequence[Change], main: Change | None) -> str:
+def _changed(
+    results: StreamResults, news: Sequence[Change], main: Change | None, notes: Notes
+) -> str:
     if main is None:
         return "No change so far" if results.newest_seq >= 0 else "Nothing to explain yet"
     since = max(results.newest_seq - main.seq, 0)
     ago = plural(since, "record")
     if not news:
-        learning = ", while the model was still learning" if main.learning else ""
-        return f"No change for {ago}; the last{learning}: {in_short(main)}"
+        known = ", acknowledged" if notes.acknowledged(main.id) else ""
+        known += ", while the model was still learning" if main.learning else ""
+        return f"No change for {ago}; the last{known}: {in_short(main)}"
     others = f", with {plural(len(news) - 1, 'other change')}" if len(news) > 1 else ""
     when = f"{ago} ago" if since else "just now"
     return f"Changed {when}: {in_short(main)}{others}{_loss(news, main)}"

@@ -12,7 +12,7 @@ from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.results.pipeline_status import RoleStatus
 from fluxplain.results.published import decoded
 from fluxplain.results.store import UNREADABLE, Store
-from fluxplain.schemas import OUTPUTS
+from fluxplain.schemas import SHOWN
 
 NEWEST = 200_000
 """Messages of each partition to read at the start: about 10 s per partition on one core."""
@@ -22,7 +22,7 @@ BATCH = 250
 
 
 class Feed:
-    """Reads the output topics without a consumer group, and monitors each role's lag."""
+    """Reads outputs and notes without a consumer group, and monitors each role's lag."""
 
     def __init__(self, config: Config, store: Store, on_failed: Callable[[], object]) -> None:
         self._config = config
@@ -52,7 +52,7 @@ class Feed:
         config, status = self._config, self._store.status
         with (
             LagMonitor(config) as lag,
-            TopicReader(config, list(OUTPUTS), from_beginning=True, newest=NEWEST) as reader,
+            TopicReader(config, list(SHOWN), from_beginning=True, newest=NEWEST) as reader,
         ):
             status.to_read, status.has_roles = reader.backlog, True
             while not self._stop.is_set():

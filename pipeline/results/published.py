@@ -9,7 +9,7 @@ from confluent_kafka import Message
 
 from fluxplain.config import Config
 from fluxplain.kafka.topics.topic_reader import TopicReader
-from fluxplain.schemas import OUTPUTS, BadRecordError, Record
+from fluxplain.schemas import OUTPUTS, SHOWN, BadRecordError, Record
 from fluxplain.sources import SourceError
 
 
@@ -66,5 +66,5 @@ def from_topics(config: Config, topics: Sequence[str]) -> Iterator[Published]:
 def decoded(reader: TopicReader, message: Message) -> Record | None:
     """Return a message's record; None for a foreign message."""
     with suppress(BadRecordError):
-        return OUTPUTS[reader.name(message)].decode(message.value())
+        return SHOWN[reader.name(message)].decode(message.value())
     return None

@@ -1,9 +1,9 @@
 """Published records in bounded memory.
 
 The store keeps at most 64 streams, 1,500,000 points (48 MB) in at most 20,000 series, 32 MB of
-curves, 32 MB of whole changes, 32,000 short ones, 16 MB of reasons, and 100,000 identities of dead
-letters (20 MB): however long the streams, however many the features, and whatever others have
-written into the topics. It counts the records that it leaves out.
+curves, 32 MB of whole changes, 32,000 short ones, 16 MB of reasons, 4,000 notes (40 MB), and
+100,000 identities of dead letters (20 MB): however long the streams, however many the features, and
+whatever others have written into the topics. It counts the records that it leaves out.
 """
 
 import threading
@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from fluxplain.results.duplicates import Duplicates
+from fluxplain.results.notes import Notes
 from fluxplain.results.pdp_history import PdpHistory, compact, curve_of, drawable_ice
 from fluxplain.results.pipeline_status import PipelineStatus
 from fluxplain.results.recent_reasons import RecentReasons
 from fluxplain.results.series import MAX_POINTS, Budget, Series
 from fluxplain.results.stream_results import StreamResults
-from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Reasons, Record
+from fluxplain.schemas import Change, DeadLetter, Explanation, Note, Prediction, Reasons, Record
 from fluxplain.schemas.numbers import are_moderate, is_moderate
 from fluxplain.schemas.times import moment
 
@@ -83,6 +84,7 @@ class Store:
         self.version = 0
         self.streams: dict[str, StreamResults] = {}
         self.stories = Stories()
+        self.notes = Notes()
         self.letter_count = 0
         self.letters: deque[dict[str, Any]] = deque(maxlen=LAST)
         self.notices: deque[Change] = deque(maxlen=LAST)
@@ -106,6 +108,8 @@ class Store:
         timestamp, in milliseconds since 1970.
         """
         self.version += 1
+        if isinstance(record, Note):
+            return self._add_note(record)
         if isinstance(record, DeadLetter):
             self.status.freshness.note(at, now)
             return self._add_letter(record)
@@ -117,6 +121,11 @@ class Store:
         if isinstance(record, Reasons):
             return self._add_reasons(record)
         return self._add_result(record, partition, now, at)
+
+    def changes_of(self, wanted: str) -> list[Change]:
+        """Return the kept changes with an id, or of an incident."""
+        every = (change for stream in self.streams.values() for _, change in stream.changes)
+        return [each for each in every if wanted in {each.id, each.incident}]
 
     def _add_result(
         self,
@@ -184,6 +193,13 @@ class Store:
         stream.last_result = self.version
         most = self._reason_bytes.each
         return stream.reasons.add(record, version=self.version, most=most)
+
+    def _add_note(self, note: Note) -> bool:
+        self.notes.add(note)
+        stream = self.streams.get(note.stream or "")
+        if stream is not None and note.change is not None:
+            stream.renew(note.change, self.version)
+        return True
 
     def _add_letter(self, letter: DeadLetter) -> bool:
         if not self._duplicates.is_new(letter, 0):

@@ -79,6 +79,10 @@ class StreamResults:
     last_result: int = 0
     freshness: Freshness = field(default_factory=Freshness)
 
+    def renew(self, change_id: str, version: int) -> None:
+        """Count a change as news of a version, since something was noted about it."""
+        self.changes = [(version if c.id == change_id else v, c) for v, c in self.changes]
+
     def trim(self, most: int) -> None:
         """Keep at most so many changes."""
         del self.changes[:-most]

@@ -12,7 +12,8 @@ from fluxplain.alerts import filter as filter_module
 from fluxplain.alerts.filter import AlertFilter
 from fluxplain.config import AlertSettings
 from fluxplain.config.messages import explain_errors
-from fluxplain.schemas import Change
+from fluxplain.results.notes import Notes
+from fluxplain.schemas import Change, Note
 from fluxplain.schemas.change import Cause, CauseKind, Kind
 from fluxplain.schemas.methods import Watched
 from tests.kit.records import STREAM, change, loss_change
@@ -250,3 +251,17 @@ def test_causes_of_changes_that_never_have_one_cannot_be_chosen(
 def test_without_causes_none_can_be_chosen() -> None:
     reason = refused(alerts=BY_CAUSE, drift={"causes": False})
     assert reason.startswith("alerts.causes is ['model', 'both'], but drift.causes is false")
+
+
+def test_a_feature_that_people_mute_sends_no_alert_from_then_until_the_mute_ends() -> None:
+    notes = Notes()
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0), notes)
+    assert sent(alerts, change("a", 1), at_s=1_000.0)
+    end = "1970-01-01T01:00:00Z"
+    notes.add(Note("muted", end, feature="a", stream=STREAM, text="noise", until=end))
+    assert alerts.objection(change("a", 2), at_s=3_599.0) == "mute"
+    assert alerts.objection(change("b", 2), at_s=3_599.0) is ALERT
+    assert alerts.objection(change("a", 2, stream="other-0"), at_s=3_599.0) is ALERT
+    assert alerts.objection(change("a", 3), at_s=3_600.0) is ALERT
+    notes.add(Note("unmuted", end, feature="a", stream=STREAM))
+    assert alerts.objection(change("a", 2), at_s=3_599.0) is ALERT

@@ -66,14 +66,14 @@ MAY_WRITE = {
     "model": {"predictions", "reasons", "evaluations", "control", *EVERY_ROLE},
     "explainer": {"explanations", *EVERY_ROLE},
     "drift": EVERY_ROLE,
-    "dashboard": set[str](),
+    "dashboard": {"notes"},
     "alerts": set[str](),
     "keda": set[str](),
     "producer": {"features", "labels"},
-    "operator": {"control"},
+    "operator": {"notes", "control"},
 }
 
-ONLY_IF_JOINED = {"join", "operator"}
+ONLY_IF_JOINED = {"join"}
 """Users that there are only if something is joined."""
 
 
@@ -265,6 +265,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
             lambda: [role["lag"] for role in overview(url)["roles"]] == [0] * len(roles),
             timeout_s=60,
         )
+        mute(setup, url)
         one = change("a", 7)
         with_all_rights = RecordProducer(config)
         with_all_rights.send(config.topic("changes"), one.encode(), partition=0)
@@ -279,6 +280,19 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
     assert setup.audited("Denied") == set()
     unused = setup.granted() - setup.audited("Allowed")
     assert {right for right in unused if right.name not in EMERGENCIES} == set()
+
+
+def mute(setup: Setup, url: str) -> None:
+    """Mute a feature by the page, and unmute it as the operator."""
+    body = orjson.dumps({"state": "muted", "feature": "age", "text": "noise"})
+    headers = {"Content-Type": "application/json", "Origin": url}
+    asked = urllib.request.Request(f"{url}/api/notes", body, headers)
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        assert answer.status == 204
+    told = fluxplain(setup.path, "mute", "age", "--undo", **environment(setup, "operator"))
+    assert (told.returncode, told.stderr) == (0, "")
+    one = fluxplain(setup.path, "acknowledge", "0000", **environment(setup, "operator"))
+    assert "there is no change '0000'" in one.stderr
 
 
 def stream(config: Config, n: int) -> Iterator[tuple[str, bytes]]:

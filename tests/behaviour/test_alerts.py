@@ -5,7 +5,9 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ import pytest
 from fluxplain.config import load_config
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import create_topics
-from fluxplain.schemas import Change
+from fluxplain.results.notes_topic import write_notes
+from fluxplain.schemas import Change, Note
 from tests.kit.preloaded import Forked, Preloaded
 from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
@@ -50,6 +53,9 @@ class Alerts:
             content = value if isinstance(value, bytes) else value.encode()
             self._producer.send(topic, content, partition=0)
         self._producer.flush()
+
+    def note(self, note: Note) -> None:
+        write_notes(self._config, [note])
 
     def start(self) -> None:
         """Start, and wait until partitions are assigned."""
@@ -110,6 +116,24 @@ def test_each_new_change_is_delivered_once(alerts: Alerts, receiver: Receiver) -
         assert f"{n} {what}" in log
     assert "secret-token" not in log
     assert "Traceback" not in log
+
+
+def test_a_mute_holds_from_when_it_is_noted_also_if_that_was_before_the_start(
+    alerts: Alerts, receiver: Receiver
+) -> None:
+    muted = Note("muted", "2026-03-01T12:00:00Z", feature="a", text="noise")
+    alerts.note(muted)
+    alerts.start()
+    alerts.publish(change("a", 1), change("b", 2))
+    wait_until(lambda: len(receiver.ids) == 1, timeout_s=60)
+    alerts.note(replace(muted, feature="b"))
+    alerts.note(replace(muted, state="unmuted"))
+    time.sleep(2.0)  # another topic: nothing orders its messages and these
+    alerts.publish(change("b", 3), change("a", 4))
+    wait_until(lambda: len(receiver.ids) == 2, timeout_s=60)
+    assert receiver.ids == [change("b", 2).id, change("a", 4).id]
+    assert alerts.end() == 0
+    assert "2 held back by mute" in alerts.log
 
 
 def test_what_was_not_committed_comes_again_and_a_receiver_that_hangs_does_not_keep_it(

@@ -6,7 +6,17 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from fluxplain.schemas import RECORDS, Control, DeadLetter, Evaluation, Explanation, Reasons, Record
+from fluxplain.schemas import (
+    RECORDS,
+    Control,
+    DeadLetter,
+    Evaluation,
+    Explanation,
+    Note,
+    Reasons,
+    Record,
+)
+from fluxplain.schemas.note import MAX_BY
 from fluxplain.schemas.record import Timestamp, Value
 from tests.fuzz.strategies import EXTREME_TEXTS
 
@@ -89,6 +99,8 @@ def _of_equal_length(kind: type[Any], *names: str) -> st.SearchStrategy[Any]:
 
 VALUES = anything(Value)
 TIMES = maybe(anything(Timestamp))
+NAMES = TEXT.filter(lambda text: 0 < len(text) <= MAX_BY)
+MOMENTS = st.datetimes().map(lambda time: time.isoformat())
 EVALUATION_LISTS = (
     *("ts", "y", "loss", "prediction", "coverage", "skipped"),
     *("outputs", "points", "values", "ids"),
@@ -102,6 +114,26 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
     Evaluation: _of_equal_length(Evaluation, "seqs", *EVALUATION_LISTS),
     Explanation: _of_equal_length(Explanation, "seqs", "increments", "trends", "values", "ids"),
     Reasons: _of_equal_length(Reasons, "names", "contributions", "std_errors", "values"),
+    Note: st.one_of(
+        any_record(
+            Note,
+            state=st.sampled_from(["acknowledged", "open"]),
+            change=st.text("0123456789abcdef", min_size=12, max_size=12),
+            stream=NAMES,
+            **dict.fromkeys(("feature", "until"), st.none()),
+            **dict.fromkeys(("text", "by"), maybe(NAMES)),
+            at=MOMENTS,
+        ),
+        any_record(
+            Note,
+            state=st.sampled_from(["muted", "unmuted"]),
+            change=st.none(),
+            feature=NAMES,
+            **dict.fromkeys(("stream", "text", "by"), maybe(NAMES)),
+            at=MOMENTS,
+            until=maybe(MOMENTS),
+        ),
+    ),
     DeadLetter: st.builds(
         DeadLetter.wrapping,
         stream=TEXT,

@@ -9,7 +9,7 @@ import pytest
 from fluxplain.results.headline import Headline, Limits, Tone, headline
 from fluxplain.results.pipeline_status import RoleStatus
 from fluxplain.results.store import Store
-from fluxplain.schemas import Change
+from fluxplain.schemas import Change, Note
 from tests.kit.records import (
     STREAM,
     change,
@@ -24,7 +24,7 @@ LIMITS = Limits(recent=1000, patience_s=120.0)
 
 
 def state(store: Store) -> Headline:
-    return headline(store.streams[STREAM], store.status, limits=LIMITS)
+    return headline(store.streams[STREAM], store.status, limits=LIMITS, notes=store.notes)
 
 
 def role(lag: int, idle_s: float, part: str = "model") -> RoleStatus:
@@ -225,3 +225,28 @@ def test_a_change_never_hides_that_the_pipeline_stopped() -> None:
 def test_names_cannot_control_a_terminal() -> None:
     said = state(store_of([prediction(9), explanation("a\x1b[2J", 9, 0.5)]))
     assert said.text.isprintable()
+
+
+def test_what_is_acknowledged_or_muted_is_no_news() -> None:
+    store = store_of([prediction(2000)])
+    small, large = (
+        replace(change(name, 1500), effect_size=size)
+        for name, size in (("small", 0.1), ("large", 0.5))
+    )
+    store.add(small)
+    store.add(large)
+    at = "2026-03-01T12:00:00Z"
+    store.add(Note("acknowledged", at, change=large.id, stream=STREAM))
+    said = state(store)
+    assert (said.tone, said.change_id) == ("changed", small.id)
+    assert "other change" not in said.change
+    store.add(Note("muted", at, feature="small", text="noise"))
+    said = state(store)
+    assert said.tone == "calm"
+    assert said.change == (
+        "No change for 500 records; the last, acknowledged: iPFI of large rose from 0.1 to 0.4"
+    )
+    store.add(Note("muted", at, feature="large", text="noise"))
+    assert state(store).change == "No change so far, apart from those of muted features"
+    store.add(Note("unmuted", at, feature="small"))
+    assert state(store).change_id == small.id

@@ -18,6 +18,7 @@ from fluxplain.schemas import (
     Evaluation,
     Explanation,
     LateLabel,
+    Note,
     Observation,
     Prediction,
     Record,
@@ -66,7 +67,7 @@ def test_every_record_is_valid_under_its_schema(record: Record) -> None:
 
 
 def published_records() -> list[Record]:
-    """Return what real streams publish: classification and regression, good and bad."""
+    """Return what real streams publish, classification and regression, good and bad; and a note."""
     reasons = {"enabled": True, "reservoir_size": 20, "most_inputs": 400}
     classified = kit.make_config(explain={"emit_every": 5}, reasons=reasons)
     measured = kit.linear_config(
@@ -79,7 +80,8 @@ def published_records() -> list[Record]:
     late = [{"x": {"a": 1.0, "b": 2.0, "c": "u"}, "id": 1}, {"id": 1, "y": 2.0}]
     records += local(measured, kit.linear_records(150)) + local(measured, late)
     records += [LateLabel.decode(orjson.dumps(late[1])), Control.decode(b'{"every": 2}')]
-    return [*records, *map(Observation.decode, values)]
+    note = Note("muted", "2026-03-01T12:00:00Z", feature="a", text="noise", by="Ada")
+    return [*records, note, *map(Observation.decode, values)]
 
 
 def test_everything_that_real_streams_publish_is_valid_under_its_schema() -> None:

@@ -24,7 +24,7 @@ from fluxplain.kafka.timeouts import REQUEST_S
 from fluxplain.kafka.topics.create import topic_specs
 from fluxplain.kafka.topics.describe import Described
 from fluxplain.kafka.topics.progress import GroupOffsets
-from fluxplain.schemas import INPUTS
+from fluxplain.schemas import INPUTS, Note
 
 SKEW_S = 60.0
 """Seconds that a record's time may be ahead of this machine's clock."""
@@ -56,7 +56,7 @@ def broker_findings(settings: Config) -> Iterator[Finding]:
 def _rights(config: Config) -> Iterator[Finding]:
     """Compare this client's rights with what all roles need together."""
     described, lacking = Described(config), []
-    users = {config.topic(record.TOPIC) for record in INPUTS}
+    users = {config.topic(topic) for topic in (*(each.TOPIC for each in INPUTS), Note.TOPIC)}
     for topic, rights in described.rights([spec.name for spec in topic_specs(config)]).items():
         needed = {"READ"} if topic in users else {"READ", "WRITE"}
         lacking += [f"{right.title()} on the topic {topic}" for right in sorted(needed - rights)]

@@ -72,7 +72,7 @@ def differences(spec: TopicSpec, found: Mapping[str, str]) -> Iterator[Finding]:
         what = f"{spec.name} is compacted: of records with equal keys only the last one stays"
         yield Finding("problem", what, f"{remedy} --add-config cleanup.policy=delete")
     elif wanted == "compact" and policy != "compact":
-        what = f"{spec.name} has cleanup.policy {policy}: the pipeline's own state would be deleted"
+        what = f"{spec.name} has cleanup.policy {policy}: the newest records would be deleted, too"
         yield Finding("problem", what, f"{remedy} --add-config cleanup.policy=compact")
     kept, least = found.get("retention.ms", FOREVER), spec.settings.get("retention.ms")
     if least is not None and kept != FOREVER and int(kept) < int(least):

@@ -15,8 +15,7 @@ from fluxplain.config import Config
 from fluxplain.explain.parameter_checks import ALL
 from fluxplain.kafka.metrics.families import Labels, counter, gauge
 from fluxplain.schemas import (
-    INPUTS,
-    RECORDS,
+    PUBLISHED,
     Change,
     Control,
     Evaluation,
@@ -54,7 +53,7 @@ class PublishedCollector(Collector):
         self._draws = _draws(config)
         own = config.own_streams
         self._own_draws = {name: _draws(each) for name, each in own.items()}
-        self._records = {kind.TOPIC: 0 for kind in RECORDS if kind not in INPUTS}
+        self._records = {kind.TOPIC: 0 for kind in PUBLISHED}
         if config.is_joined:
             self._records |= {config.source: 0, Control.TOPIC: 0}
         self._inputs: dict[Method, int] = dict.fromkeys(METHODS, 0)

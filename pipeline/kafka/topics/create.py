@@ -13,7 +13,7 @@ from fluxplain.kafka.client import BrokerError, client_settings, cluster, refusa
 from fluxplain.kafka.embedded import PARTITIONS, is_embedded_cluster
 from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
 from fluxplain.kafka.timeouts import CREATE_S, REQUEST_S
-from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Reasons
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Note, Prediction, Reasons
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -77,6 +77,8 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         (DeadLetter, "what could not be used, and why"),
     ):
         add(record.TOPIC, features, deleted, purpose)
+    # one partition: of two notes about a feature the later one holds
+    add(Note.TOPIC, 1, {"cleanup.policy": "compact"}, "what people note about changes")
     purpose = "the settings that run, and the owners of partitions (internal)"
     add(REGISTER, 1, {"cleanup.policy": "compact"}, purpose)  # one partition: one order
     if config.checkpoint.store == "topic":

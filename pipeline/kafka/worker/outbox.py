@@ -11,8 +11,7 @@ from fluxplain.kafka.registry.codec import Encoder
 from fluxplain.kafka.timeouts import REQUEST_S
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.schemas import (
-    INPUTS,
-    RECORDS,
+    PUBLISHED,
     Control,
     DeadLetter,
     Evaluation,
@@ -126,7 +125,7 @@ class Outbox:
         self._feature_partitions = {
             feature: i % partitions for i, feature in enumerate(config.explained)
         }
-        sent = {record.TOPIC for record in RECORDS if record not in INPUTS}
+        sent = {record.TOPIC for record in PUBLISHED}
         joined = {config.source, *config.inputs("join")} if config.is_joined else set()
         for topic in sent | joined:
             # now: the request blocks, and the event loop must not

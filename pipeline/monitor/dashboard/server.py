@@ -1,4 +1,4 @@
-"""Serves the dashboard: read-only, in one process, independent of the workers."""
+"""Serves the dashboard in one process, independent of the workers; it writes only notes."""
 
 import asyncio
 import gzip
@@ -19,8 +19,10 @@ from fluxplain.config import Config
 from fluxplain.http.host_check import host_check, is_loopback
 from fluxplain.monitor.dashboard.listening import listen
 from fluxplain.monitor.dashboard.metrics_server import MetricsServer
-from fluxplain.monitor.dashboard.views import Choice, View
+from fluxplain.monitor.dashboard.note_requests import NoteRequests, Write, may_write
+from fluxplain.monitor.dashboard.views import Choice, Noting, View
 from fluxplain.results.live_feed import Feed
+from fluxplain.results.notes_topic import write_notes
 from fluxplain.results.store import Store
 from fluxplain.schemas.methods import Method
 
@@ -34,6 +36,9 @@ KEEP_ALIVE_S = 10.0
 
 MAX_LISTENERS = 50
 """Most pages that receive updates at the same time."""
+
+MAX_BODY = 16 * 1024
+"""Bytes of the largest request: notes are short."""
 
 MAX_REQUESTED = 200
 """Most features in one request for series."""
@@ -70,7 +75,8 @@ async def run(
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, ended.set)
     store = Store(config.topic(config.source))
-    server = Server(config, store)
+    write = partial(write_notes, config) if may_write(config.dashboard) else None
+    server = Server(config, store, write, noting="commands" if write is None else "here")
     feed = Feed(config, store, partial(loop.call_soon_threadsafe, ended.set))
     metrics_server = None if metrics is None else MetricsServer(config, metrics)
     async with AsyncExitStack() as stack:
@@ -80,9 +86,10 @@ async def run(
             stack.push_async_callback(metrics_server.stop)
             report(f"Metrics: {await metrics_server.start()}/metrics")
         if not is_loopback(config.dashboard.host):
+            what = "read it" if write is None else "read it, acknowledge and mute"
             report(
                 f"dashboard.host is {config.dashboard.host!r}: the page has no authentication, so "
-                "anyone who can reach it can read it. Put a proxy with authentication in front of "
+                f"anyone who can reach it can {what}. Put a proxy with authentication in front of "
                 "it."
             )
         feed.start()
@@ -108,17 +115,27 @@ def serving(config: Config, store: Store) -> Iterator[str]:
 
 
 class Server:
-    """The dashboard's HTTP server."""
+    """The dashboard's HTTP server.
 
-    def __init__(self, config: Config, store: Store) -> None:
+    ``write`` writes notes; ``noting`` is how the page offers that, None without a topic.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        write: Write | None = None,
+        *,
+        noting: Noting | None = None,
+    ) -> None:
         self._settings = config.dashboard
         self._store = store
-        self._view = View(config, store)
+        self._view = View(config, store, noting)
         self._files = _page_files()
         self._listeners = 0
         self._closing = asyncio.Event()
         check = host_check(config.dashboard.names, "dashboard.names may allow it")
-        app = web.Application(middlewares=[check])
+        app = web.Application(middlewares=[check], client_max_size=MAX_BODY)
         app.on_response_prepare.append(_add_headers)
         app.router.add_get("/status.json", self._status)
         app.router.add_get("/api/overview", self._overview)
@@ -130,6 +147,7 @@ class Server:
         app.router.add_get("/api/reasons", self._recent_reasons)
         app.router.add_get(r"/api/reasons/{stream}/{seq:\d{1,16}}", self._reasons)
         app.router.add_get("/api/events", self._events)
+        app.router.add_post("/api/notes", NoteRequests(config, store, write).answer)
         for path in self._files:
             app.router.add_get(path, self._file)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,11 @@ from fluxplain.results.headline import Headline, Limits, headline
 from fluxplain.results.series import Points, Series
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas, Row, StreamResults, overview
-from fluxplain.schemas import Change, stream_name
+from fluxplain.schemas import Change, Note, stream_name
 from fluxplain.schemas.methods import METHODS, Method
+
+Noting = Literal["here", "commands"]
+"""Whether the page can write notes, or shows the commands that do."""
 
 SHOWN_POINTS = 600
 """Most points of a line on a screen."""
@@ -62,7 +65,7 @@ class Choice(NamedTuple):
 class View:
     """Answers the page's requests."""
 
-    def __init__(self, config: Config, store: Store) -> None:
+    def __init__(self, config: Config, store: Store, noting: Noting | None = None) -> None:
         self._config = config
         self._store = store
         self._own = config.own_streams
@@ -81,6 +84,7 @@ class View:
                 for name, m in METHODS.items()
             },
             "regression": config.label.type in {"number", "none"},
+            "noting": noting,
             "categorical": [f for f, kind in config.features.items() if kind == "categorical"],
         }
 
@@ -176,7 +180,7 @@ class View:
             return known
         with self._store.lock:
             found = {
-                name: {"text": state.text, **asdict(state)}
+                name: {"text": state.text, **asdict(state), "muted": self._muted(name)}
                 for name, each in self._store.streams.items()
                 for state in [self._headline(name, each)]
             }
@@ -185,7 +189,18 @@ class View:
         return known
 
     def _headline(self, name: str | None, stream: StreamResults) -> Headline:
-        return headline(stream, self._store.status, self._alphas.of(name), self._limits)
+        alphas, notes = self._alphas.of(name), self._store.notes
+        return headline(stream, self._store.status, alphas, self._limits, notes)
+
+    def _muted(self, stream: str | None) -> dict[str, Any]:
+        """Return the muted features of a stream, with who muted them, and why."""
+        notes = [] if stream is None else self._store.notes.all_muted(stream)
+        return {str(note.feature): {**_noted(note), "stream": note.stream} for note in notes}
+
+    def _listed(self, change: Change) -> dict[str, Any]:
+        """Return a change as the page lists it, with who acknowledged it."""
+        note = self._store.notes.acknowledged(change.id)
+        return {**_brief(change), "note": None if note is None else _noted(note)}
 
     def _chosen(self, requested: Choice) -> tuple[Choice, dict[str, Series]]:
         """Complete a page's choice, and return it with the lines to show."""
@@ -228,7 +243,8 @@ class View:
                 for name, line in lines.items()
                 if line.version > since
             },
-            "changes": [_brief(change) for version, change in changes if version > since],
+            "changes": [self._listed(change) for version, change in changes if version > since],
+            "muted": self._muted(chosen.stream),
             "methods": stream.methods,
             "alphas": self._alphas.known(chosen.stream, stream.alphas()),
             "curves": list(dict.fromkeys(feature for feature, _ in stream.curves)),
@@ -281,6 +297,10 @@ def _reasons_line(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _brief(change: Change) -> dict[str, Any]:
     return {name: getattr(change, name) for name in _BRIEF}
+
+
+def _noted(note: Note) -> dict[str, Any]:
+    return {name: getattr(note, name) for name in ("by", "at", "text", "until")}
 
 
 def _drawn(points: Points) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fluxplain.monitor.terminal.sparklines import bar, plain_table, sparkline
+from fluxplain.results.notes import NO_NOTES, Notes, in_brief, said
 from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
@@ -79,7 +80,9 @@ def range_of(changes: Sequence[Change]) -> SeqRange | None:
     return SeqRange(shown[0][2], min(first for first, _, _ in shown), max(s for _, s, _ in shown))
 
 
-def render_story(change: Change, incident: Sequence[Change], look: str | None) -> RenderableType:
+def render_story(
+    change: Change, incident: Sequence[Change], look: str | None, notes: Notes = NO_NOTES
+) -> RenderableType:
     """Render the explanation of a change; 80 columns are enough.
 
     ``incident`` holds all changes of its incident; ``look`` is a hint how to see the observations.
@@ -91,6 +94,7 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
         facts.add_row("what", f"{change.kind}: {KINDS[change.kind]}")
     if change.status is not None and change.status_seq is not None:
         facts.add_row("status", f"{STATUS[change.status]}, as of seq {change.status_seq:,}")
+    _add_notes(facts, change, notes)
     _add_measures(facts, change)
     if change.rank_before is not None and change.rank_after is not None:
         of = "" if change.ranked is None else f" of {change.ranked}"
@@ -115,11 +119,13 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
         others = [each for each in incident if each.id != change.id]
         count = plural(len(others), "other change") if others else "no other change"
         parts += [Text(), Text(f"Incident {printable(change.incident)}: {count}", style="bold")]
-        parts += [_table(others)] if others else []
+        parts += [_table(others, notes)] if others else []
     return Group(*parts, *_look(look))
 
 
-def render_incident(changes: Sequence[Change], look: str | None) -> RenderableType:
+def render_incident(
+    changes: Sequence[Change], look: str | None, notes: Notes = NO_NOTES
+) -> RenderableType:
     """Render the explanation of an incident from all of its changes, at least one."""
     first, last = changes[0], changes[-1]
     features = list(dict.fromkeys(each.feature for each in changes if each.feature))
@@ -130,16 +136,18 @@ def render_incident(changes: Sequence[Change], look: str | None) -> RenderableTy
     _add_loss(facts, first)
     title = f"Incident {printable(first.incident or '')}: {plural(len(changes), 'change')}"
     hint = Text(MORE, style="dim")
-    return Group(Text(title, style="bold"), facts, Text(), _table(changes), hint, *_look(look))
+    return Group(
+        Text(title, style="bold"), facts, Text(), _table(changes, notes), hint, *_look(look)
+    )
 
 
-def render_list(changes: Sequence[Change]) -> RenderableType:
+def render_list(changes: Sequence[Change], notes: Notes = NO_NOTES) -> RenderableType:
     """Render a list of changes with their ids."""
     if not changes:
         return Text("There are no changes yet.")
     streams = {each.stream for each in changes}
     title = f"The latest changes{f' of {printable(*streams)}' if len(streams) == 1 else ''}"
-    table = _table(changes, streams=len(streams) > 1)
+    table = _table(changes, notes, streams=len(streams) > 1)
     return Group(Text(title, style="bold"), table, Text(MORE, style="dim"))
 
 
@@ -189,16 +197,31 @@ def _add_loss(facts: Table, change: Change) -> None:
         facts.add_row("model's loss", " → ".join(compared(before, after)))
 
 
-def _table(changes: Sequence[Change], *, streams: bool = False) -> Table:
+def _add_notes(facts: Table, change: Change, notes: Notes) -> None:
+    note = notes.acknowledged(change.id)
+    if note is not None:
+        facts.add_row("acknowledged", said(note))
+    mute = notes.muted(change.stream, change.feature)
+    if mute is not None:
+        facts.add_row("muted", said(mute))
+
+
+def _table(changes: Sequence[Change], notes: Notes, *, streams: bool = False) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     for each in changes:
         stream = f"{printable(each.stream)}: " if streams else ""
-        sentence = Text(f"{stream}{in_short(each)}")
+        sentence = Text(f"{stream}{in_short(each)}{_mark(each, notes)}")
         table.add_row(Text(printable(each.id)), Text(f"{each.seq:,}", style="dim"), sentence)
     return table
+
+
+def _mark(change: Change, notes: Notes) -> str:
+    note = notes.acknowledged(change.id)
+    mark = "" if note is None else f"  {in_brief(note)}"
+    return f"{mark}  (muted)" if notes.hides(change) else mark
 
 
 def _look(look: str | None) -> list[RenderableType]:

@@ -14,8 +14,10 @@ from fluxplain.monitor.terminal.importances import (
 )
 from fluxplain.monitor.terminal.sparklines import binned, one_line, sparkline
 from fluxplain.results.headline import DEFAULT, Limits, Tone, headline
+from fluxplain.results.notes import Notes, in_brief
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import StreamResults, StreamView
+from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import in_short, plural, printable
 
@@ -99,7 +101,7 @@ class WatchView:
             yield from _importances(view, methods, options.max_width, lines.features)
             yield from self._bands(view, methods, options.max_width, lines.band)
         yield Text()
-        yield from _changes(view, lines.changes)
+        yield from _changes(view, lines.changes, self.store.notes)
 
     def _heading(self, shown: str | None) -> Text:
         heading = Text(printable(self.title), style="bold")
@@ -110,7 +112,7 @@ class WatchView:
         return heading
 
     def _headline(self, results: StreamResults) -> list[Text]:
-        state = headline(results, self.store.status, self.alphas, self.limits)
+        state = headline(results, self.store.status, self.alphas, self.limits, self.store.notes)
         more = f"{state.relies_on}. {state.pipeline}"
         style = STYLES[state.tone]
         lines = [one_line(printable(state.change), style=style), one_line(printable(more))]
@@ -202,22 +204,37 @@ def _importances(
     return [render_importances(view, methods, width, features), one_line(legend, style="dim")]
 
 
-def _changes(view: StreamView, n: int) -> Sequence[RenderableType]:
+def _changes(view: StreamView, n: int, notes: Notes) -> Sequence[RenderableType]:
+    """Render the latest changes, without those of muted features."""
     if not view.changes:
         return [Text("no changes yet")]
-    shown = view.changes[::-1][:n]
+    heard = [change for change in view.changes if not notes.hides(change)]
+    shown = heard[::-1][:n]
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for change in shown:
-        text = Text(in_short(change), style="yellow" if change.is_notice else "")
-        if change.incident is not None:
-            text.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
-        table.add_row(Text(f"{change.seq:,}", style="dim"), Text(printable(change.id)), text)
+        table.add_row(
+            Text(f"{change.seq:,}", style="dim"), Text(printable(change.id)), _line(change, notes)
+        )
     count = plural(view.results.change_count, "change")
     incidents = ", @ incident" if any(change.incident for change in shown) else ""
-    return [Text(f"{count}, latest first (record, id{incidents})", style="bold"), table]
+    title = f"{count}, latest first (record, id{incidents})"
+    n_hidden = len(view.changes) - len(heard)
+    hidden = f"; {n_hidden:,} muted (`fluxplain mute`)" if n_hidden else ""
+    return [Text(title, style="bold").append(hidden, style="not bold dim"), table]
+
+
+def _line(change: Change, notes: Notes) -> Text:
+    note = notes.acknowledged(change.id)
+    style = "yellow" if change.is_notice else ""
+    text = Text(in_short(change), style="dim" if note is not None else style)
+    if change.incident is not None:
+        text.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
+    if note is not None:
+        text.append(f"  {in_brief(note)}")
+    return text
 
 
 def _losses(view: StreamView) -> list[Text]:

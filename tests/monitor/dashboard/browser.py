@@ -97,12 +97,12 @@ class Dashboard:
         self._process: subprocess.Popen[bytes] | None = None
         self.address = self.start()
 
-    def start(self, port: str = "0") -> str:
+    def start(self, port: str = "0", **environment: str) -> str:
         """Start the command and return its address."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fluxplain.cli", "dashboard", "-c", str(self._settings_path)],
             stdout=subprocess.PIPE,
-            env={**os.environ, "FLUXPLAIN_DASHBOARD__PORT": port},
+            env={**os.environ, "FLUXPLAIN_DASHBOARD__PORT": port, **environment},
         )
         assert self._process.stdout is not None
         told = self._process.stdout.readline().decode()

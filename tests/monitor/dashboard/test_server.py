@@ -6,7 +6,7 @@ import re
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -17,9 +17,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.producer import DeliveryError
+from fluxplain.monitor.dashboard.note_requests import Write
 from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server, run, serving
-from fluxplain.monitor.dashboard.views import HEAT_COLUMNS, SHOWN_POINTS
+from fluxplain.monitor.dashboard.views import HEAT_COLUMNS, SHOWN_POINTS, Choice, View
 from fluxplain.results.store import Store
+from fluxplain.schemas import Change, Note
 from fluxplain.schemas.change import NoticeKind
 from fluxplain.schemas.methods import METHOD_NAMES
 from tests.kit.free_ports import last_port_taken
@@ -108,6 +111,145 @@ def test_nothing_can_be_written(config: Config, store: Store, method: str) -> No
             return answer.status
 
     assert visit(config, store, ask) == 405
+
+
+class Written(list[Note]):
+    """Notes that the page has written."""
+
+    def __call__(self, notes: Sequence[Note]) -> None:
+        self.extend(notes)
+
+
+def post(
+    config: Config, store: Store, write: Write | None, fields: object, **headers: str
+) -> tuple[int, str]:
+    """Return what a page gets that notes something, by default the server's own."""
+
+    async def ask() -> tuple[int, str]:
+        running = Server(config, store, write)
+        address = await running.start()
+        sent = {"Content-Type": "application/json", "Origin": address, **headers}
+        try:
+            url, body = f"{address}/api/notes", orjson.dumps(fields)
+            async with (
+                aiohttp.ClientSession() as session,
+                session.post(url, data=body, headers=sent) as answer,
+            ):
+                return answer.status, await answer.text()
+        finally:
+            await running.stop()
+
+    return asyncio.run(ask())
+
+
+def a_change(store: Store) -> Change:
+    return next(each for _, each in store.streams[STREAM].changes if each.incident)
+
+
+MUTE = {"state": "muted", "feature": "f1", "text": "noise"}
+
+
+def test_the_page_notes_what_people_know(config: Config, store: Store) -> None:
+    one, written = a_change(store), Written()
+    known = {"state": "acknowledged", "change": one.id, "text": "a release", "by": "Ada"}
+    assert post(config, store, written, known) == (204, "")
+    assert post(config, store, written, {"state": "open", "change": one.id}) == (204, "")
+    assert post(config, store, written, MUTE) == (204, "")
+    assert [(n.state, n.change, n.stream, n.feature, n.text, n.by) for n in written] == [
+        ("acknowledged", one.id, STREAM, None, "a release", "Ada"),
+        ("open", one.id, STREAM, None, None, None),
+        ("muted", None, None, "f1", "noise", None),
+    ]
+    written.clear()
+    assert post(config, store, written, {**known, "change": one.incident})[0] == 204
+    members = {each.id for each in store.changes_of(one.incident or "")}
+    assert {note.change for note in written} == members
+    assert len(members) > 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": ""}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Origin": "http://[broken"}, 403),
+        ({"Host": "stats.example.com"}, 403),
+        ({"Host": "evil.example", "Origin": "http://evil.example"}, 421),
+    ],
+)
+def test_no_other_page_can_note_anything(
+    config: Config, store: Store, headers: dict[str, str], status: int
+) -> None:
+    written = Written()
+    assert post(config, store, written, MUTE, **headers)[0] == status
+    assert not written
+
+
+def test_behind_a_proxy_the_page_notes_by_its_own_name(config: Config, store: Store) -> None:
+    names = {"Host": "stats.example.com", "Origin": "https://stats.example.com"}
+    assert post(config, store, Written(), MUTE, **names)[0] == 204
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ([], "the body must be an object of state, change"),
+        ({**MUTE, "at": "2026-03-01"}, "the body must be an object of state, change"),
+        ({**MUTE, "text": 1}, "must be texts"),
+        ({**MUTE, "state": "gone"}, "state must be acknowledged, open, muted or unmuted"),
+        (
+            {**MUTE, "feature": "ff1"},
+            "there is no feature, group or pair 'ff1'; did you mean 'f1'?",
+        ),
+        ({**MUTE, "text": None}, "a mute needs a reason"),
+        ({**MUTE, "until": "2026-03-01"}, "no time from now on"),
+        ({**MUTE, "stream": "none-0"}, "there is no stream 'none-0'"),
+        ({**MUTE, "by": "x" * 101}, "by: String should have at most 100 characters"),
+        ({"state": "acknowledged", "change": "0" * 12}, "there is no such change"),
+        ({"state": "acknowledged"}, "there is no such change"),
+    ],
+)
+def test_what_cannot_be_noted_is_refused_with_the_reason(
+    config: Config, store: Store, fields: object, reason: str
+) -> None:
+    written = Written()
+    status, text = post(config, store, written, fields)
+    assert (status, written) == (400, [])
+    assert reason in text
+
+
+def test_a_broker_that_refuses_and_a_page_that_may_not_write_say_so(
+    config: Config, store: Store
+) -> None:
+    def refused(_notes: Sequence[Note]) -> None:
+        raise DeliveryError("the broker did not take a message")
+
+    assert post(config, store, refused, MUTE) == (503, "the broker did not take a message\n")
+    status, text = post(config, store, None, MUTE)
+    assert (status, "dashboard.write" in text) == (403, True)
+    assert post(config, store, Written(), {**MUTE, "text": "x" * 20_000})[0] == 413
+
+
+def test_the_page_gets_what_was_noted_with_each_change_and_feature(config: Config) -> None:
+    known = Store()
+    for record in records(1_400, features=3):
+        known.add(record, 0)
+    one, at = a_change(known), "2026-03-01T12:00:00Z"
+    version = known.version
+    known.add(Note("acknowledged", at, change=one.id, stream=STREAM, text="a release", by="Ada"))
+    known.add(Note("muted", at, feature="f0", text="noise", until="2100-01-01"))
+    answer = plain(config, known, "/api/overview")
+    notes = {each["id"]: each["note"] for each in answer["changes"] if each["note"]}
+    assert notes == {one.id: {"by": "Ada", "at": at, "text": "a release", "until": None}}
+    muted = {"by": None, "at": at, "text": "noise", "until": "2100-01-01", "stream": None}
+    assert answer["muted"] == {"f0": muted}
+    assert plain(config, known, "/status.json")["streams"][STREAM]["muted"] == {"f0": muted}
+    _, news = View(config, known).news(Choice(STREAM, "ipfi", 0.001), version)
+    assert [each["id"] for each in orjson.loads(news)["changes"]] == [one.id]
 
 
 def test_files_are_compressed_and_asked_for_once(config: Config, store: Store) -> None:

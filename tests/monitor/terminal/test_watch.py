@@ -11,7 +11,7 @@ from fluxplain.monitor.terminal.watch import STYLES, WatchView
 from fluxplain.results.headline import Tone
 from fluxplain.results.pipeline_status import RoleStatus
 from fluxplain.results.store import Store
-from fluxplain.schemas import Change
+from fluxplain.schemas import Change, Note
 from fluxplain.schemas.wording import measured, number
 from tests.kit.records import (
     METHODS,
@@ -60,6 +60,21 @@ def test_what_is_not_there_is_named_and_what_is_known_shown(
 
 def test_each_tone_has_a_style() -> None:
     assert set(STYLES) == set(get_args(Tone))
+
+
+def test_acknowledged_changes_are_marked_and_those_of_muted_features_left_out() -> None:
+    store = store_of([prediction(2000), explanation("a", 1999, 0.5)])
+    known, noise = change("a", 1500), change("b", 1600)
+    store.add(known)
+    store.add(noise)
+    at = "2026-03-01T12:00:00Z"
+    store.add(Note("acknowledged", at, change=known.id, stream=STREAM, text="ok", by="Ada"))
+    assert noise.id in shown(store)
+    store.add(Note("muted", at, feature="b", text="noise"))
+    text = shown(store)
+    assert "iPFI of a rose from 0.1 to 0.4  ✓ Ada: ok" in text
+    assert noise.id not in text
+    assert "(record, id); 1 muted (`fluxplain mute`)" in text
 
 
 def test_the_lag_of_each_role_is_shown() -> None:

@@ -36,6 +36,14 @@ export const reasons = (stream) => get("/api/reasons", { stream });
 
 export const reasonsOf = (stream, seq) => get(`/api/reasons/${encodeURIComponent(stream)}/${seq}`, {});
 
+/** Asks the server to note something; returns null, or why it refused. */
+export async function note(wanted) {
+  const response = await fetch("/api/notes", {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(wanted),
+  });
+  return response.ok ? null : (await response.text()).trim();
+}
+
 /** Calls `update` with each update, and `lost` once when the connection is lost. */
 export function listen(view, since, update, lost) {
   const query = new URLSearchParams({ since });

@@ -14,6 +14,7 @@ import { drawHeat, fetchHeat, makeHeat } from "./heat.js";
 import { drawFeatures, makeFeatures } from "./features.js";
 import { drawChanges, focusChange, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
+import { muteOf } from "./notes.js";
 import { drawEvidence } from "./origin.js";
 import { drawHeadline, makeHeadline } from "./headline.js";
 import { drawFigures, drawOperations } from "./operations.js";
@@ -69,8 +70,10 @@ function receive(news) {
     connect();
     return;
   }
-  fresh.push(...takeNews(news));
-  if (news.changes.some((change) => change.id === view.change)) drawStory({ again: true });
+  const muted = JSON.stringify(data.muted);
+  fresh.push(...takeNews(news).filter(({ feature }) => muteOf(feature) === null));
+  const isOther = JSON.stringify(data.muted) !== muted;
+  if (isOther || news.changes.some((change) => change.id === view.change)) drawStory({ again: true });
   if (!isDrawn) return;
   isDrawn = false;
   requestAnimationFrame(() => {

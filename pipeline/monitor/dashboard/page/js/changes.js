@@ -2,11 +2,14 @@
 
 import { $, h, setText } from "./dom.js";
 import { METHOD_NAMES, STATUS, count, number, plural, subjectOf, titleOf } from "./format.js";
+import { muteOf, mutedFeatures, said, unmuteButton, where } from "./notes.js";
 import { data, incidents, view } from "./store.js";
 
 const SHOWN = 100;
 
 const LEARNING = "learning";
+
+const MUTED = "muted";
 
 let drawn = "";
 const unfolded = new Set(); // incidents whose changes are shown
@@ -22,23 +25,38 @@ export function drawChanges(fresh = []) {
   const total = data.numbers.change_count;
   setText($("changes-count"), total ? `${plural(total, "change")}, latest first` : "");
   const groups = incidents();
-  const key = JSON.stringify([[...data.changes.values()].map(({ id, status }) => [id, status]), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
+  const key = JSON.stringify([[...data.changes.values()].map(({ id, status, note }) => [id, status, note]), mutedFeatures().map((name) => data.muted[name]), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
   if (key === drawn) return;
   drawn = key;
   const focused = document.activeElement?.closest("#change-list button")?.dataset.id;
   const news = new Set(fresh.map((change) => change.id));
   let left = SHOWN;
   const parts = [];
-  const learned = groups.flat().filter((change) => change.learning).slice(0, SHOWN);
-  for (const group of groups.map((each) => each.filter((change) => !change.learning))) {
+  const isMuted = ({ feature }) => muteOf(feature) !== null;
+  const muted = groups.flat().filter(isMuted).slice(0, SHOWN);
+  const learned = groups.flat().filter((change) => change.learning && !isMuted(change)).slice(0, SHOWN);
+  for (const group of groups.map((each) => each.filter((change) => !change.learning && !isMuted(change)))) {
     if (left <= 0) break;
     left -= group.length;
     if (group.length) parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news)));
   }
   if (learned.length) parts.push(h("section", { class: "incident" }, folded(LEARNING, `While the model was learning: ${plural(learned.length, "change")}`, learned, news)));
   if (!parts.length) parts.push(h("p", { class: "empty" }, "No changes yet. A change appears when the detector is confident that an explanation or the loss has changed."));
+  if (mutedFeatures().length) parts.push(h("section", { class: "incident" }, mutes(muted)));
   $("change-list").replaceChildren(...parts);
   if (focused) focusChange(focused);
+}
+
+/** The muted features, with the reasons, and their changes. */
+function mutes(changes) {
+  const names = mutedFeatures();
+  const parts = folded(MUTED, `Muted: ${plural(changes.length, "change")} of ${plural(names.length, "feature")}`, changes, new Set());
+  const lines = names.map((name) => h(
+    "li", {}, h("b", {}, name), `${where(data.muted[name])}: ${said(data.muted[name])} `,
+    ...(data.about.noting === "here" ? unmuteButton(name) : []),
+  ));
+  parts.querySelector("summary").after(h("ul", { class: "mutes" }, ...lines));
+  return parts;
 }
 
 /** The largest change of an incident, and the others folded. */
@@ -54,9 +72,9 @@ function incident(group, news) {
   );
 }
 
-/** How much a change matters: less if it did not last, or is the loss's. */
-const weight = ({ status, method, effect_size: size }) =>
-  (["transient", "reverted"].includes(status) ? -10 : 0) + (method === "loss" ? 0 : (size ?? 0));
+/** How much a change matters: less if it did not last, is acknowledged, or is the loss's. */
+const weight = ({ status, method, effect_size: size, note }) =>
+  (["transient", "reverted"].includes(status) ? -10 : 0) + (note ? -5 : 0) + (method === "loss" ? 0 : (size ?? 0));
 
 function folded(key, title, changes, news) {
   const parts = h("details", { open: unfolded.has(key) }, h("summary", {}, title), h("ul", {}, ...changes.map((change) => entry(change, news))));
@@ -75,7 +93,7 @@ export function focusChange(id) {
 export function entry(change, news = new Set()) {
   const scale = Math.max(Math.abs(change.before ?? 0), Math.abs(change.after ?? 0));
   const button = h(
-    "button", { type: "button", class: news.has(change.id) ? "is-new" : "" },
+    "button", { type: "button", class: `${news.has(change.id) ? "is-new" : ""}${change.note ? " is-known" : ""}` },
     h("span", { class: "seq" }, count(change.seq)),
     h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, { rose: "▲", fell: "▼" }[change.direction] ?? "●"),
     h("span", { class: "what" }, change.kind === "drift" ? h("b", {}, subjectOf(change)) : h("b", {}, titleOf(change)),
@@ -83,6 +101,7 @@ export function entry(change, news = new Set()) {
       change.status in STATUS && change.status !== "confirmed" ? h("span", { class: "muted" }, ` (${STATUS[change.status]})`) : null,
       h("span", { class: "sr-only" }, ` ${change.direction ?? ""} `)),
     h("span", { class: "fromto" }, change.after === null ? "" : `${number(change.before, scale)} → ${number(change.after, scale)}`),
+    change.note ? h("span", { class: "known" }, `✓ ${said(change.note)}`) : null,
   );
   button.dataset.id = change.id;
   return h("li", {}, button);

@@ -24,8 +24,9 @@ export const data = {
   features: new Map(), // name → newest seq, value and std_error, and peak
   lines: new Map(), // name → { seq, value, std_error } of the shown features, over all records
   closer: new Map(), // the same, over the visible range
-  changes: new Map(), // id → change without curves
+  changes: new Map(), // id → change without curves, and who acknowledged it
   stories: new Map(), // id → whole change
+  muted: {}, // feature → who muted it in this stream, and why
   numbers: null,
   rates: [],
 };
@@ -41,6 +42,7 @@ export function replaceAll(answer) {
   data.lines = new Map();
   data.closer = new Map();
   data.changes = new Map(answer.changes.map((change) => [change.id, change]));
+  data.muted = answer.muted;
   data.numbers = answer;
   for (const [name, news] of Object.entries(answer.features)) takeFeature(name, news);
   view.stream = answer.stream;
@@ -51,6 +53,7 @@ export function replaceAll(answer) {
 /** Applies an update; returns the new changes. */
 export function takeNews(news) {
   data.version = news.version;
+  data.muted = news.muted;
   data.numbers = { ...data.numbers, ...news };
   data.rates = [...data.rates.slice(-119), news.rate];
   for (const [name, each] of Object.entries(news.features)) {

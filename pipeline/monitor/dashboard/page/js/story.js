@@ -7,6 +7,7 @@ import { chart, colors } from "./charts.js";
 import { data, ordered, view } from "./store.js";
 import { curveOption, isCategorical } from "./curves.js";
 import { entry } from "./changes.js";
+import { closeForm, notesOf } from "./notes.js";
 import { origin } from "./origin.js";
 import { styleOf } from "./palette.js";
 import { timeText } from "./times.js";
@@ -22,6 +23,10 @@ export function makeStory({ chosen, closed }) {
     if (button.dataset.id) chosen(button.dataset.id);
     if (button.dataset.action === "close") closed();
     if (button.dataset.action === "copy") copyAddress(button);
+    if (button.dataset.action === "cancel-note") {
+      closeForm();
+      drawStory({ again: true });
+    }
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && view.change !== null) closed();
@@ -48,7 +53,8 @@ export async function drawStory({ focus = false, again = false } = {}) {
     drawn = id;
     plot?.dispose();
     $("story").replaceChildren(...(story ? parts(story) : notFound(id)));
-    if (focus || before) focused = (isSame && twin(before)) || $("story-title");
+    const isKept = before?.isConnected;
+    if (focus || before) focused = (isSame && (isKept ? before : twin(before))) || $("story-title");
   }
   if (story) drawCurves(story);
   focused?.focus();
@@ -70,6 +76,7 @@ function parts(story) {
     navigation(story.id),
     h("h2", { id: "story-title", tabIndex: -1 }, titleOf(story)),
     h("p", { class: "summary" }, sentence(story.detail)),
+    notesOf(story),
     story.after === null ? null : beforeAfter(story),
     story.curve_before && story.curve_after
       ? h("figure", {}, h("figcaption", {}, `Effect of ${story.feature}, before and after`), legend(story), h("div", { class: "chart small", id: "story-chart", role: "img", "aria-label": `Two curves: at record ${count(story.curve_before.seq)} and at record ${count(story.curve_after.seq)}` }))
