@@ -115,7 +115,7 @@ def in_brief(note: Note) -> str:
     """
     text = note.text or ""
     cut = text if len(text) <= BRIEF else f"{text[:BRIEF]}…"
-    return printable(f"✓ {': '.join(filter(None, (note.by, cut)))}").rstrip()
+    return printable(f"✓ {': '.join(filter(None, (note.by, cut))) or 'acknowledged'}")
 
 
 def shown_time(at: str) -> str:

@@ -55,7 +55,7 @@ def test_a_pipeline_that_is_well_has_no_problem(with_topics: Path) -> None:
         "another process gives the same results",
         "GB free",
         "broker: 1 at 127.0.0.1",
-        "all 8 exist",
+        "all 9 exist",
         "none are registered yet",
         "model: 0 messages to read",
     ):

@@ -16,6 +16,7 @@ from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas, Row, StreamResults, overview
 from fluxplain.schemas import Change, Note, stream_name
 from fluxplain.schemas.methods import METHODS, Method
+from fluxplain.schemas.times import moment
 
 Noting = Literal["here", "commands"]
 """Whether the page can write notes, or shows the commands that do."""
@@ -300,7 +301,13 @@ def _brief(change: Change) -> dict[str, Any]:
 
 
 def _noted(note: Note) -> dict[str, Any]:
-    return {name: getattr(note, name) for name in ("by", "at", "text", "until")}
+    """Return who noted something, and what; times in milliseconds since 1970."""
+    return {"by": note.by, "text": note.text, "at": _ms(note.at), "until": _ms(note.until)}
+
+
+def _ms(at: str | None) -> int | None:
+    seconds = moment(at)
+    return None if seconds is None else round(1000.0 * seconds)
 
 
 def _drawn(points: Points) -> dict[str, Any]:

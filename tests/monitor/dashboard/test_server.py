@@ -244,8 +244,9 @@ def test_the_page_gets_what_was_noted_with_each_change_and_feature(config: Confi
     known.add(Note("muted", at, feature="f0", text="noise", until="2100-01-01"))
     answer = plain(config, known, "/api/overview")
     notes = {each["id"]: each["note"] for each in answer["changes"] if each["note"]}
-    assert notes == {one.id: {"by": "Ada", "at": at, "text": "a release", "until": None}}
-    muted = {"by": None, "at": at, "text": "noise", "until": "2100-01-01", "stream": None}
+    at_ms, until_ms = 1_772_366_400_000, 4_102_444_800_000
+    assert notes == {one.id: {"by": "Ada", "at": at_ms, "text": "a release", "until": None}}
+    muted = {"by": None, "at": at_ms, "text": "noise", "until": until_ms, "stream": None}
     assert answer["muted"] == {"f0": muted}
     assert plain(config, known, "/status.json")["streams"][STREAM]["muted"] == {"f0": muted}
     _, news = View(config, known).news(Choice(STREAM, "ipfi", 0.001), version)

@@ -2,7 +2,7 @@
 
 import { $, h, setText } from "./dom.js";
 import { METHOD_NAMES, STATUS, count, number, plural, subjectOf, titleOf } from "./format.js";
-import { muteOf, mutedFeatures, said, unmuteButton, where } from "./notes.js";
+import { muteOf, mutedFeatures, said, saidBriefly, unmuteButton, where } from "./notes.js";
 import { data, incidents, view } from "./store.js";
 
 const SHOWN = 100;
@@ -101,7 +101,7 @@ export function entry(change, news = new Set()) {
       change.status in STATUS && change.status !== "confirmed" ? h("span", { class: "muted" }, ` (${STATUS[change.status]})`) : null,
       h("span", { class: "sr-only" }, ` ${change.direction ?? ""} `)),
     h("span", { class: "fromto" }, change.after === null ? "" : `${number(change.before, scale)} → ${number(change.after, scale)}`),
-    change.note ? h("span", { class: "known" }, `✓ ${said(change.note)}`) : null,
+    change.note ? h("span", { class: "known" }, saidBriefly(change.note)) : null,
   );
   button.dataset.id = change.id;
   return h("li", {}, button);

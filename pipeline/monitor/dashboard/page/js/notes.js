@@ -8,14 +8,15 @@ import * as api from "./api.js";
 
 const NAME = "fluxplain-name"; // key of the visitor's name in the browser's storage
 
-const HOURS = { "": "until I unmute it", 8: "for 8 hours", 168: "for 7 days", 672: "for 4 weeks" };
+const HOURS = [["", "until I unmute it"], [8, "for 8 hours"], [168, "for 7 days"], [672, "for 4 weeks"]];
 
 let form = null; // stays as it is while the story around it is drawn again
+let sent = null; // what was known of a change when a note about it was sent
 
 /** Returns who muted a feature, and why; null if it is not muted. */
 export function muteOf(feature) {
   const mute = feature === null ? undefined : data.muted[feature];
-  return mute && (mute.until === null || Date.parse(mute.until) > Date.now()) ? mute : null;
+  return mute && (mute.until === null || mute.until > Date.now()) ? mute : null;
 }
 
 export const mutedFeatures = () => Object.keys(data.muted).filter(muteOf);
@@ -25,6 +26,9 @@ export function said({ by, at, text, until }) {
   const who = [by, timeText(at), until && `until ${timeText(until)}`].filter(Boolean).join(", ");
   return text ? `${text} (${who})` : `(${who})`;
 }
+
+/** Returns who acknowledged a change, and the note, for a list. */
+export const saidBriefly = ({ by, text }) => `✓ ${[by, text].filter(Boolean).join(": ") || "acknowledged"}`;
 
 /** Returns the notes about a change and its feature, with what can be done. */
 export function notesOf(story) {
@@ -41,14 +45,20 @@ export function notesOf(story) {
 function actions(story, note, mute) {
   if (form?.dataset.of === story.id) return [form];
   form = null;
-  const button = (text, action) => h("button", { type: "button", class: "action", "data-note": text, onclick: action }, text);
+  const known = JSON.stringify([story.id, note, mute]);
+  if (sent === known) return [h("p", { class: "muted" }, "Saved. All see it in a moment.")];
+  sent = null;
+  const button = (text, action) => h("button", { type: "button", class: "action", onclick: action }, text);
+  const saved = () => {
+    sent = known;
+  };
   const open = (made) => (event) => {
-    form = made(story);
+    form = made(story, saved);
     event.target.closest("section").replaceChildren(...[...event.target.closest("section").querySelectorAll("p:not([role])")], form);
     form.querySelector("input").focus();
   };
   const problem = h("p", { class: "problem", role: "alert" });
-  const send = (wanted) => (event) => sendNote(wanted, event.target, problem);
+  const send = (wanted) => (event) => sendNote(wanted, event.target, problem, saved);
   return [
     h(
       "div", { class: "actions" },
@@ -63,26 +73,26 @@ function actions(story, note, mute) {
 
 export const unmute = (feature) => ({ state: "unmuted", feature, stream: data.muted[feature].stream });
 
-function acknowledgement(story) {
+function acknowledgement(story, saved) {
   const others = [...data.changes.values()].filter((change) => story.incident !== null && change.incident === story.incident && change.id !== story.id);
-  const all = others.length ? checkbox(`and the ${plural(others.length, "other change")} of this incident`) : null;
+  const all = others.length ? checkbox(`and the ${others.length > 1 ? plural(others.length, "other change") : "other change"} of this incident`) : null;
   return makeForm(story.id, "Acknowledge", field("Note", { maxLength: 1000 }), [all], (text, by) => ({
     state: "acknowledged", change: all?.firstChild.checked ? story.incident : story.id, text, by,
-  }));
+  }), saved);
 }
 
-function muting(story) {
-  const ends = h("select", { "aria-label": "How long" }, ...Object.entries(HOURS).map(([value, text]) => h("option", { value }, text)));
+function muting(story, saved) {
+  const ends = h("select", { "aria-label": "How long" }, ...HOURS.map(([value, text]) => h("option", { value }, text)));
   const all = data.numbers.streams.length > 1 ? checkbox("in all streams") : null;
   return makeForm(story.id, `Mute ${story.feature}`, field("Reason", { maxLength: 1000, required: true }), [ends, all], (text, by) => ({
     state: "muted", feature: story.feature, text, by,
     stream: all && !all.firstChild.checked ? view.stream : null,
     until: ends.value ? new Date(Date.now() + Number(ends.value) * 3_600_000).toISOString() : null,
-  }));
+  }), saved);
 }
 
-function makeForm(id, title, text, more, wanted) {
-  const by = field("Your name", { maxLength: 100, value: localStorage.getItem(NAME) ?? "", autocomplete: "name" });
+function makeForm(id, title, text, more, wanted, saved) {
+  const by = field("Your name", { maxLength: 100, value: nameOf(), autocomplete: "name" });
   const problem = h("p", { class: "problem", role: "alert" });
   const submit = h("button", { type: "submit", class: "action" }, title);
   const made = h(
@@ -94,10 +104,31 @@ function makeForm(id, title, text, more, wanted) {
   made.addEventListener("submit", (event) => {
     event.preventDefault();
     const name = by.querySelector("input").value.trim();
-    localStorage.setItem(NAME, name);
-    sendNote(wanted(text.querySelector("input").value.trim(), name || null), submit, problem);
+    remember(name);
+    sendNote(wanted(text.querySelector("input").value.trim(), name || null), submit, problem, saved);
+  });
+  made.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation(); // it would close the story, too
+    made.querySelector("[data-action]").click();
   });
   return made;
+}
+
+function nameOf() {
+  try {
+    return localStorage.getItem(NAME) ?? "";
+  } catch {
+    return ""; // storage is forbidden: the name is typed each time
+  }
+}
+
+function remember(name) {
+  try {
+    localStorage.setItem(NAME, name);
+  } catch {
+    // as above
+  }
 }
 
 const field = (name, properties) => h("label", {}, h("span", {}, name), h("input", { type: "text", ...properties }));
@@ -109,14 +140,19 @@ export function closeForm() {
 }
 
 /** Sends a note; the page shows it when it comes back from the topic. */
-async function sendNote(wanted, button, problem) {
+async function sendNote(wanted, button, problem, saved = () => {}) {
   button.disabled = true;
   problem.textContent = "";
   const error = await api.note(wanted).catch(() => "The dashboard's server does not answer.");
   button.disabled = false;
   problem.textContent = error ?? "";
-  if (error === null) closeForm();
-  else button.focus();
+  if (error !== null) {
+    button.focus();
+    return;
+  }
+  saved();
+  closeForm();
+  document.dispatchEvent(new Event("noted"));
 }
 
 /** Unmutes a feature from the list of changes. */

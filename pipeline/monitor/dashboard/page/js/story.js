@@ -28,6 +28,7 @@ export function makeStory({ chosen, closed }) {
       drawStory({ again: true });
     }
   });
+  document.addEventListener("noted", () => drawStory({ again: true }));
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && view.change !== null) closed();
   });
