@@ -49,12 +49,13 @@ def acknowledge(
     by: By = None,
     undo: Annotated[bool, typer.Option("--undo", help="Open the change again.")] = False,
 ) -> None:
-    """Acknowledge a change: it is known, and no news any more.
+    """Acknowledge a change, with a note.
 
     All who look at this pipeline see who acknowledged it, when, and the note: in `watch`,
-    `explain-change` and the dashboard, whose headline no longer names it. The note is a record of
-    the topic `notes`; it changes nothing that the pipeline computes. Further changes are news
-    again, also those of the same incident.
+    `explain-change` and the dashboard. The headline no longer names the change as news. Further
+    changes are news again, also those of the same incident.
+
+    The note is a record of the topic `notes`; it changes nothing that the pipeline computes.
     """
     settings = cli.ready(cli.load(config, "reader"))
     if change_id is None:
@@ -98,9 +99,8 @@ def mute(  # noqa: PLR0917  options of a command
     """Mute a feature whose changes are noise.
 
     From now on its changes send no alert, and the headline does not name them. `watch` leaves them
-    out and says how many they are; the dashboard folds them. They are still published. Others see
-    who muted the feature, when, and why. The mute is a record of the topic `notes`; it changes
-    nothing that the pipeline computes.
+    out and says how many they are; the dashboard folds them. All see who muted the feature, when,
+    and why. The mute is a record of the topic `notes`; changes are published as before.
 
     To exclude a feature from alerts alone, and in the settings, use `alerts.mute`.
     """
