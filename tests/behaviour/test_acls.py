@@ -265,7 +265,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
             lambda: [role["lag"] for role in overview(url)["roles"]] == [0] * len(roles),
             timeout_s=60,
         )
-        mute(setup, url)
+        mute(setup, url, preloaded.run)
         one = change("a", 7)
         with_all_rights = RecordProducer(config)
         with_all_rights.send(config.topic("changes"), one.encode(), partition=0)
@@ -282,7 +282,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
     assert {right for right in unused if right.name not in EMERGENCIES} == set()
 
 
-def mute(setup: Setup, url: str) -> None:
+def mute(setup: Setup, url: str, fluxplain: Command) -> None:
     """Mute a feature by the page, and unmute it as the operator."""
     body = orjson.dumps({"state": "muted", "feature": "age", "text": "noise"})
     headers = {"Content-Type": "application/json", "Origin": url}
