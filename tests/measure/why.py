@@ -1,7 +1,8 @@
 """Measures ``fluxplain why`` for an observation far back in the log: its time, and equality.
 
-``python -m tests.measure.why`` sends observations to an embedded broker, and publishes the model
-stage's predictions, but not its reasons. Then ``why`` rebuilds the last observation's from the
+``python -m deploy.kafka run -- python -m tests.measure.why`` sends observations to a real Kafka (the
+embedded broker, as without one, keeps about 20,000), and publishes the model stage's predictions,
+but not its reasons. Then ``why`` rebuilds the last observation's from the
 log's beginning, and from a checkpoint.
 """
 
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,10 +74,13 @@ def replay(records: int, kept: Kept) -> None:
 def _measured(records: int) -> dict[str, Any]:
     rows = list(agrawal(records, seed=7))
     values = [orjson.dumps({"x": x, "y": y, "id": f"loan-{i}"}) for i, (x, y) in enumerate(rows)]
-    with tempfile.TemporaryDirectory() as name, EmbeddedBroker() as broker:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        servers = os.environ.get("TEST_KAFKA")
+        if servers is None:
+            servers = stack.enter_context(EmbeddedBroker()).bootstrap_servers
         folder, last = Path(name), f"loan-{records - 1}"
         path = write_config(folder / "fluxplain.toml", settings(last, rows[0][0]))
-        os.environ[SERVERS] = broker.bootstrap_servers
+        os.environ[SERVERS] = servers
         os.chdir(folder)  # the checkpoints are here
         config, features = load_config(path), "features"
         create_topics(config)
