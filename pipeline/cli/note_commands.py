@@ -114,7 +114,7 @@ def mute(  # noqa: PLR0917  options of a command
         cli.partition_of(settings, stream)
     if not undo and not reason:
         raise ConfigError("--reason is missing: others must know why they hear nothing")
-    ends = None if until is None else in_utc(_until(until))
+    ends = None if until is None else _until(until)
     known = features_of(settings)
     written = about_feature(
         feature, known, stream=stream, text=reason, by=by or _user(), until=ends, undo=undo
@@ -143,14 +143,14 @@ def _check_muted(settings: Config, undone: Note) -> None:
     raise ConfigError(f"{undone.feature} is not muted{where}{remedy}")
 
 
-def _until(text: str) -> datetime:
+def _until(text: str) -> str:
     """Return the end of a mute: so long from now, or a date with or without a time of day."""
     found = re.fullmatch(r"(\d{1,4})([mhdw])", text)
     if found:
-        return datetime.now(UTC) + timedelta(**{UNITS[found[2]]: int(found[1])})
+        return in_utc(datetime.now(UTC) + timedelta(**{UNITS[found[2]]: int(found[1])}))
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
+        return in_utc(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):  # also of a year that is another one in UTC
         raise ConfigError(
             f"--until is {text!r}, but must be as long from now as 8h, 7d or 2w, or a date such as "
             "2026-12-24 or 2026-12-24T18:00"

@@ -91,6 +91,7 @@ MISTAKES = {
     "mute age": "--reason is missing",
     "mute --reason noise": "--reason needs FEATURE",
     "mute age --reason noise --until soon": "--until is 'soon', but must be as long from now as 8h",
+    "mute age --reason noise --until 0001-01-01": "--until is '0001-01-01', but must be as long",
     "mute age --reason noise --until 2020-01-01": "', but that is no time from now on",
     "mute age --reason noise --stream age": "--stream must be topic-partition",
     "mute age --undo": "age is not muted",

@@ -1,9 +1,9 @@
 """Measures ``fluxplain why`` for an observation far back in the log: its time, and equality.
 
-``python -m deploy.kafka run -- python -m tests.measure.why`` sends observations to a real Kafka (the
-embedded broker, as without one, keeps about 20,000), and publishes the model stage's predictions,
-but not its reasons. Then ``why`` rebuilds the last observation's from the
-log's beginning, and from a checkpoint.
+``python -m deploy.kafka run -- python -m tests.measure.why`` sends observations to a real Kafka,
+and publishes the model stage's predictions, but not its reasons. Then ``why`` rebuilds the last
+observation's from the log's beginning, and from a checkpoint. Without ``deploy.kafka`` it takes the
+embedded broker, which keeps about 20,000 observations.
 """
 
 import argparse
