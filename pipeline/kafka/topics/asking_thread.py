@@ -27,11 +27,15 @@ class AskingThread(ABC):
 
     def __exit__(self, *_error: object) -> None:
         self.end()
-        self._thread.join(self._patience_s)
+        self.join(self._patience_s)
 
     def end(self) -> None:
         """Ask no more, without waiting."""
         self._ended.set()
+
+    def join(self, patience_s: float) -> None:
+        """Wait so many seconds for the thread to end."""
+        self._thread.join(patience_s)
 
     @abstractmethod
     def _watch(self) -> None:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from typing import NamedTuple, Self
 
 from fluxplain.config import Config
@@ -21,8 +21,8 @@ STALE_S = 90.0
 """Age in seconds from which a group's backlogs are no longer reported: longer than a broker may
 take to take over its group (`TAKEOVER_S`)."""
 
-LEAVING_S = 1.0
-"""Seconds that leaving waits for each thread: it may be waiting for a broker."""
+LEAVING_S = 2.0
+"""Seconds that leaving waits for all threads: they may be waiting for a broker."""
 
 REOPEN_S = 300.0
 """Seconds until added partitions are noticed."""
@@ -90,17 +90,18 @@ class BacklogMonitor:
             for name, topics in {**names, **others}.items()
             for topic in topics
         ]
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         for each in self._inputs:
-            self._stack.enter_context(each)
+            each.__enter__()
         return self
 
     def __exit__(self, *_error: object) -> None:
+        deadline = time.monotonic() + LEAVING_S
         for each in self._inputs:  # all at once: a broker may be away
             each.end()
-        self._stack.close()
+        for each in self._inputs:
+            each.join(max(deadline - time.monotonic(), 0.0))
 
     def answers(self) -> list[Answer]:
         """Return the newest answer about each group and topic, however old it is."""

@@ -227,3 +227,25 @@ def test_groups_that_do_not_answer_delay_no_other_one(
         wait_until(lambda: max(each.at for each in monitor.answers()) > first_at)
         assert roles(monitor) == {"drift"}
         is_over.set()
+
+
+def test_leaving_does_not_wait_for_each_group_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, is_over = 0.0, threading.Event()
+
+    class Silent(GroupOffsets):
+        def __init__(self, *_: object, **__: object) -> None:
+            is_over.wait(60)
+            raise RuntimeError("over")
+
+    def join(_thread: threading.Thread, timeout: float) -> None:
+        nonlocal now
+        now += timeout
+
+    monkeypatch.setattr(backlogs, "GroupOffsets", Silent)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with BacklogMonitor(make_config(), OTHERS):
+        monkeypatch.setattr(threading.Thread, "join", join)
+    is_over.set()
+    assert now <= backlogs.LEAVING_S
