@@ -14,7 +14,7 @@ from fluxplain.evaluate import Encoding, Evaluator, Output, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.effects import ice_importances
-from fluxplain.explain.method import Answers, ImportanceMethod
+from fluxplain.explain.method import Answers, ImportanceMethod, labels_of
 from fluxplain.schemas.contrast import Contrast
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import is_moderate
@@ -175,18 +175,34 @@ class Contrasts:
     def _moved(
         self, methods: MethodSet, method: Method, answers: Answers, prediction: Table
     ) -> dict[str, float]:
-        labels: Labels = tuple(dict.fromkeys((*prediction.labels, *answers.labels)))
         moves = cast(ImportanceMethod, methods.methods[method]).moves
-        found = moves(labels, aligned(prediction, labels), _aligned(answers, labels))
-        return dict(zip(answers.names, found.tolist(), strict=True))
+        found: dict[str, float] = {}
+        for labels, places in _places(answers, prediction.labels).items():
+            blocks = _aligned(answers.labels, np.asarray(answers.blocks)[places], labels)
+            numbers = moves(labels, aligned(prediction, labels), blocks)
+            found |= zip([answers.names[place] for place in places], numbers.tolist(), strict=True)
+        return found
 
 
-def _aligned(answers: Answers, labels: Labels) -> Floats:
+def _places(answers: Answers, own: Labels) -> dict[Labels, list[int]]:
+    """Return the players' places by the labels of their outputs.
+
+    The answers may have more labels, in any order: those of other players, which other shards have.
+    """
+    everyone = range(len(answers.names))
+    if own == answers.labels:
+        return {own: [*everyone]}
+    found: dict[Labels, list[int]] = {}
+    for place in everyone:
+        found.setdefault(labels_of((), own, [(answers, place)]), []).append(place)
+    return found
+
+
+def _aligned(given: Labels, blocks: Floats, labels: Labels) -> Floats:
     """Return the outputs by player, shape (players, outputs, labels)."""
-    blocks = np.asarray(answers.blocks)
-    if answers.labels == labels:
+    if given == labels:
         return blocks
-    flat = Table(answers.labels, blocks.reshape(-1, blocks.shape[2]))
+    flat = Table(given, blocks.reshape(-1, blocks.shape[2]))
     return aligned(flat, labels).reshape(*blocks.shape[:2], len(labels))
 
 

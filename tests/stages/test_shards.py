@@ -11,6 +11,7 @@ from fluxplain.config.replica import Replica
 from fluxplain.schemas import DeadLetter, Evaluation, Prediction, Record
 from fluxplain.stages import Message, ModelStage, contrasts
 from tests.kit import support as kit
+from tests.kit.settings import all_methods
 
 LINEAR = kit.linear_records(60)
 
@@ -59,6 +60,17 @@ class Sparse:
 
     def learn_one(self, _x: Mapping[str, Any], _y: str) -> None:
         self._learned += 1
+
+
+class Shuffled(Sparse):
+    """Leaves out classes, and gives them in an order that depends on the input."""
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[str, float]:
+        a, b = abs(float(x["a"])), abs(float(x["b"])) + self._learned / 100
+        sizes = {"low": a, "mid": b, "high": (a + b) / 3, "top": ord(x["c"]) % 3 + 0.1}
+        order = sizes if float(x["a"]) > 0 else reversed(sizes)
+        total = sum(sizes.values())
+        return {label: sizes[label] / total for label in order if sizes[label] > 0.2 * total}
 
 
 def hostile(messages: Sequence[Message]) -> list[Message]:
@@ -153,17 +165,28 @@ def no_class() -> tuple[Config, list[Message]]:
 
 def classes_left_out() -> tuple[Config, list[Message]]:
     """A model whose classes depend on the input."""
-    config = kit.linear_config(
-        model=Sparse, label={"type": "string"}, explain={"loss": "cross_entropy"}
-    )
-    records = [{**each, "y": ["low", "mid", "high"][i % 3]} for i, each in enumerate(LINEAR * 4)]
-    return config, kit.messages_of(records)
+    return several_classes(Sparse, {"loss": "cross_entropy"}, LINEAR * 4)
+
+
+def classes_in_any_order() -> tuple[Config, list[Message]]:
+    """All methods about a model whose order of classes depends on the input, too."""
+    explain = {"loss": "cross_entropy", **all_methods(5, 2, 3), "groups": {"one": ["b", "c"]}}
+    return several_classes(Shuffled, explain, LONGER)
+
+
+def several_classes(
+    model: type[Sparse], explain: dict[str, Any], records: Sequence[Mapping[str, Any]]
+) -> tuple[Config, list[Message]]:
+    config = kit.linear_config(model=model, label={"type": "string"}, explain=explain)
+    labelled = [{**each, "y": ["low", "mid", "high"][i % 3]} for i, each in enumerate(records)]
+    return config, kit.messages_of(labelled)
 
 
 CASES: dict[str, Callable[[], tuple[Config, list[Message]]]] = {
     "no class at first": no_class,
     "a class that comes late": late_class,
     "classes that are left out": classes_left_out,
+    "classes in any order": classes_in_any_order,
     "groups": groups,
     "groups of a forest": groups_of_a_forest,
     "pairs and a group": pairs,
