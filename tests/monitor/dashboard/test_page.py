@@ -234,6 +234,25 @@ def test_a_drag_over_the_chart_selects_the_records(open_page: Open) -> None:
     assert 0.2 * newest < first < last < 0.8 * newest
 
 
+def test_a_drag_with_shift_moves_what_is_zoomed(open_page: Open) -> None:
+    visit = open_page("#range=zoom-800-1200")
+    box = visit.page.locator("#importance-chart").bounding_box()
+    assert box is not None
+    middle, height = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    visit.page.keyboard.down("Shift")
+    visit.page.mouse.move(middle, height)
+    visit.page.mouse.down()
+    visit.page.mouse.move(middle + 100, height, steps=5)
+    visit.page.mouse.up()
+    visit.page.keyboard.up("Shift")
+    expect(visit.page).not_to_have_url(re.compile("range=zoom-800-1200"))
+    chosen = re.search(r"zoom-(\d+)-(\d+)", visit.page.url)
+    assert chosen is not None
+    first, last = map(int, chosen.groups())
+    assert first < 800
+    assert last - first == pytest.approx(400, abs=2)
+
+
 def test_an_empty_chart_says_why_it_is_empty(browser: Browser, tmp_path: Path) -> None:
     with dashboard(tmp_path, features=2) as served:
         visit = Visit(browser, f"{served.address}/", viewport=WIDE)

@@ -143,7 +143,7 @@ function drawChoices() {
   const what = data.about.methods[view.method]?.unit === "output"
     ? "spread of the effect, in units of the output"
     : `increase of the loss (${data.about.loss}) without the feature`;
-  setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors${canDrag ? "; drag to zoom" : ""}` : "");
+  setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors${canDrag ? "; drag to zoom, with Shift to move" : ""}` : "");
   setText($("performance-unit"), `means of the last ${count(data.numbers.performance.window)} records`);
 }
 

@@ -18,7 +18,7 @@ export const canDrag = matchMedia("(pointer: fine)").matches;
 
 let main;
 let lane;
-let isSelecting = false;
+let isSelecting = null;
 
 export function makeImportance({ zoomed, chosen }) {
   main = chart($("importance-chart"));
@@ -28,6 +28,18 @@ export function makeImportance({ zoomed, chosen }) {
     zoomed(Math.round(startValue), Math.round(endValue));
   });
   lane.on("click", ({ data: point }) => point?.id && chosen(point.id));
+  // before the chart's own: while a drag selects, it neither moves nor pinches
+  const before = { capture: true };
+  $("importance-chart").addEventListener("pointerdown", ({ pointerType, shiftKey }) => {
+    if (isSelecting !== null) select(pointerType !== "touch" && !shiftKey);
+  }, before);
+}
+
+/** Sets whether the next drag selects records. */
+function select(does) {
+  if (!canDrag || does === isSelecting) return;
+  isSelecting = does;
+  main.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: does });
 }
 
 /** Lets a drag select the records to show; the button for this stays out of sight. */
@@ -89,10 +101,7 @@ function drawMain(names) {
     },
     series: [...zeroAndStory(), ...names.flatMap((name) => lineAndBand(name, right, offsets.get(name)))],
   });
-  if (canDrag && !isSelecting) {
-    isSelecting = true;
-    main.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
-  }
+  if (isSelecting === null) select(true);
 }
 
 /** Value range of all lines and most of the bands; the first records' bands are very wide. */
