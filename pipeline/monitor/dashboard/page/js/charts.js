@@ -19,6 +19,8 @@ const drawn = new WeakMap();
 export function draw(plot, option) {
   const ids = JSON.stringify(option.series.map((series) => series.id));
   const isSame = drawn.get(plot) === ids;
+  // else an open tooltip would ask for series that are gone
+  if (!isSame && drawn.has(plot)) plot.dispatchAction({ type: "hideTip" });
   drawn.set(plot, ids);
   const parts = ["series", "grid", "xAxis", "yAxis", "title"].filter((part) => part in option);
   plot.setOption(option, { replaceMerge: isSame ? [] : parts, lazyUpdate: true });
