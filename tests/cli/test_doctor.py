@@ -245,7 +245,7 @@ def test_unread_observations_are_counted(with_topics: Path) -> None:
     [
         ("delete", {"cleanup.policy": "compact"}, "is compacted"),
         ("delete", {"cleanup.policy": "compact,delete"}, "is compacted"),
-        ("compact", {"cleanup.policy": "delete"}, "own state would be deleted"),
+        ("compact", {"cleanup.policy": "delete"}, "newest records would be deleted"),
         ("delete", {"retention.ms": "3600000"}, "keeps messages for 1.0 hours"),
         ("delete", {"retention.ms": "-1", "cleanup.policy": "delete"}, None),
         ("delete", {"max.message.bytes": "1000"}, "at most 1,000 bytes"),
