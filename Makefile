@@ -30,9 +30,9 @@ test: $(STAMP)  ## run the quick suite, with ten whole pipelines; three to six m
 	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
 
 test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; 30 to 40 minutes
-	$(MAKE) SLOW="slow and not both" test-slow
-	# the suite on Kafka often waits, as for rebalances: the others run meanwhile
-	$(MAKE) --jobs 2 --output-sync test-kafka test-browser chaos-short docs test-dist check-deploy
+	$(MAKE) --jobs 2 --output-sync SLOW="slow and not both" test-slow docs test-dist check-deploy
+	$(MAKE) --jobs 2 --output-sync test-browser chaos-short # chaos mostly waits
+	$(MAKE) test-kafka
 
 kernels: $(STAMP)  ## compile the inner loops that tests need; they are kept
 	$(BIN)/python -m tests.kit.compile
