@@ -13,7 +13,7 @@ from fluxplain.config import load_config
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.schemas import Change
 from tests.kit.kafka_pipeline import Groups, KafkaPipeline, Start, assert_same, reference
-from tests.kit.settings import SENSITIVE_DRIFT, SETTINGS, Configure
+from tests.kit.settings import SENSITIVE_DRIFT, SETTINGS, Configure, topics
 from tests.kit.streams import observations, with_hostile
 
 
@@ -152,6 +152,7 @@ def test_causes_and_regions_are_those_of_the_reference_also_after_kills(
     configure(
         explain={**SETTINGS["explain"], "methods": ["ipfi"], "emit_every": 20},
         drift={**SENSITIVE_DRIFT, "follow_up": 300},
+        topics=topics("causes-and-regions."),  # seeds follow from a stream's name: not all have one
     )
     values = [orjson.loads(value) for value in observations(6000)[:2700]]
     for value in values[2200:]:
