@@ -31,8 +31,8 @@ test: $(STAMP)  ## run the quick suite, with ten whole pipelines; three to six m
 
 test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; 30 to 40 minutes
 	$(MAKE) --jobs 2 --output-sync SLOW="slow and not both" test-slow docs test-dist check-deploy
-	$(MAKE) --jobs 2 --output-sync test-browser chaos-short # chaos mostly waits
-	$(MAKE) test-kafka
+	$(MAKE) test-browser
+	$(MAKE) test-kafka chaos-short
 
 kernels: $(STAMP)  ## compile the inner loops that tests need; they are kept
 	$(BIN)/python -m tests.kit.compile
