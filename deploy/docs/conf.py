@@ -35,6 +35,7 @@ NAVIGATION = {
     "Develop": ["../../CONTRIBUTING", "architecture", "../../CHANGELOG"],
     "Measurements": [
         "case-study",
+        "../../tests/measure/behind/results/README",
         "../../tests/measure/benchmarks/results/README",
         "../../tests/measure/coverage/results/README",
         "../../tests/measure/experiments/results/README",
