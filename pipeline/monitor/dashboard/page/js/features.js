@@ -3,7 +3,7 @@
 import { $, h, options, setText } from "./dom.js";
 import { number, plural } from "./format.js";
 import { data, ranked, shown, view } from "./store.js";
-import { swatch } from "./importance.js";
+import { NO_EXPLANATION, swatch } from "./importance.js";
 
 /** Characters at the end of a name that are always shown: many begin alike. */
 const TAIL = 8;
@@ -56,7 +56,7 @@ export function drawFeatures({ force = false } = {}) {
   }
   reorder(list, features, force);
   $("feature-empty").hidden = found > 0;
-  setText($("feature-empty"), most === 0 ? "No explanation yet: explanations begin after the warm-up." : `No match among ${plural(most, "feature")}.`);
+  setText($("feature-empty"), most === 0 ? NO_EXPLANATION : `No match among ${plural(most, "feature")}.`);
 }
 
 function add(name, list) {

@@ -7,13 +7,14 @@ import { data, lineOf, oldest, range, shown, view } from "./store.js";
 import { styleOf } from "./palette.js";
 import { numberAndTime, recordText } from "./times.js";
 
-const EMPTY = "No explanation yet: explanations begin after the warm-up.";
+/** Shown wherever explanations will be. */
+export const NO_EXPLANATION = "No explanation yet: explanations begin after the warm-up.";
 
 const TOP = 16;
 const BOTTOM = 24;
 const LABEL_HEIGHT = 14;
 
-/** Whether there is a mouse: a finger that moves over the chart scrolls the page. */
+/** Whether there is a mouse: on touch screens a drag does not select. */
 export const canDrag = matchMedia("(pointer: fine)").matches;
 
 let main;
@@ -62,7 +63,7 @@ export function drawImportance() {
   });
   $("importance-chart").setAttribute(
     "aria-label",
-    names.length ? `${METHOD_NAMES[view.method] ?? ""} importance of ${names.length} features over time. Now: ${top.join(", ")}` : EMPTY,
+    names.length ? `${METHOD_NAMES[view.method] ?? ""} importance of ${names.length} features over time. Now: ${top.join(", ")}` : NO_EXPLANATION,
   );
   $("lane-chart").setAttribute("aria-label", `${data.changes.size} changes over time; they are listed under Changes`);
 }
@@ -77,7 +78,7 @@ function drawMain(names) {
   const whole = [oldest(), Math.max(data.numbers.newest_seq, 1)];
   draw(main, {
     ...base(),
-    title: emptyBecause(names.length ? "" : EMPTY),
+    title: emptyBecause(names.length ? "" : NO_EXPLANATION),
     grid: { left, right, top: TOP, bottom: BOTTOM },
     xAxis: recordAxis(whole, element.clientWidth, {}, [first, last]),
     yAxis: valueAxis(values),
