@@ -217,6 +217,9 @@ def test_a_refused_checkpoint_is_listed_with_the_command_that_removes_it(
     listed = run(with_topics, "checkpoints", "list")
     assert listed.returncode == 0, listed.stderr
     [command] = re.findall("`fluxplain (checkpoints .*?)`", one_line(listed.stdout))
+    exported = run(with_topics, "model", "export", "--partition", "2", "--out", "m.pickle")
+    assert exported.returncode == 2
+    assert command in one_line(exported.stderr), "as the list says, without a stack trace"
     assert run(with_topics, *command.split(), "--yes").returncode == 0
     assert open_store(config, metadata).load(slot) is None
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn, Protocol, Self
 
 from fluxplain.config.replica import Replica, Role
+from fluxplain.errors import UserError
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.ownership.writers import ANY, Begin, Fence
@@ -39,7 +40,7 @@ TIMEOUT_S = 120.0
 POLL_S = 0.005
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(UserError):
     """Checkpoints exist, but none may be used. The message has the reason and the remedy."""
 
 
