@@ -26,6 +26,7 @@ NAVIGATION = {
             "streams",
             "models",
             "ecosystem",
+            "history",
             "registry",
         ),
         *("configuration", "pictures", "library", "limits"),

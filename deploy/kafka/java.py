@@ -15,7 +15,7 @@ from deploy.kafka.files import KafkaError, locked
 POM = Path(__file__).with_name("pom.xml")
 
 JARS = Path(__file__).parents[2] / ".fluxplain" / "kafka-jars"
-"""Folder with a subfolder for each version of the pom; 45 MB each."""
+"""Folder with a subfolder for each version of a pom; 45 MB for Kafka's."""
 
 OLDEST_JAVA = 17
 """Oldest version of Java for the brokers of Apache Kafka 4."""
@@ -62,23 +62,26 @@ def kafka_version() -> str:
     return "".join(re.findall(r"<kafka\.version>(.+)</kafka\.version>", POM.read_text()))
 
 
-def jars(tell: Callable[[str], None]) -> Path:
+def jars(tell: Callable[[str], None], more: Path | None = None) -> Path:
     """Return the folder with the jars of Apache Kafka; download them if they are missing.
 
-    ``tell`` is called before a download. Raises ``KafkaError`` if Maven is missing or fails.
+    ``more`` is a pom with further jars, a child of ours. ``tell`` is called before a download.
+    Raises ``KafkaError`` if Maven is missing or fails.
     """
-    folder = JARS / hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
+    poms = [POM, more] if more else [POM]
+    digest = hashlib.sha256(b"".join(pom.read_bytes() for pom in poms))
+    folder = JARS / digest.hexdigest()[:16]
     if folder.is_dir():
         return folder
     JARS.mkdir(parents=True, exist_ok=True)
     with locked(JARS / "lock"):
         # the lock's previous holder may have downloaded them
         if not folder.is_dir():
-            _download(folder, tell)
+            _download(folder, poms[-1], tell)
     return folder
 
 
-def _download(folder: Path, tell: Callable[[str], None]) -> None:
+def _download(folder: Path, pom: Path, tell: Callable[[str], None]) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise KafkaError(
@@ -93,7 +96,7 @@ def _download(folder: Path, tell: Callable[[str], None]) -> None:
             ran = subprocess.run(  # noqa: S603  found in PATH
                 [
                     *(maven, "--batch-mode", "--no-transfer-progress", "-Dstyle.color=never"),
-                    *("--file", str(POM), "package", f"-Djars={target}"),
+                    *("--file", str(pom), "package", f"-Djars={target}"),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
