@@ -30,7 +30,7 @@ from fluxplain.schemas.methods import Method
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import Label, Value
 from tests.kit.any_records import FLOATS, SEQS, any_record, anything
-from tests.kit.records import STREAM, explanation, letter, prediction
+from tests.kit.records import STREAM, explanation, letter, prediction, reasons
 from tests.kit.support import PROPERTY
 
 EVERYTHING = Selection()
@@ -272,6 +272,14 @@ def test_each_result_is_taken_once_whatever_was_repeated(seed: int) -> None:
             done = max(done, end)
     taken = [place for place in published if duplicates.is_new(prediction(place[1]), place[0])]
     assert sorted(seq for _, seq in taken) == list(range(60))
+
+
+def test_the_reasons_of_each_label_are_taken_once() -> None:
+    duplicates = Duplicates()
+    sent = [reasons(seq, label=label) for seq in (3, 5) for label in ("a", "b", "c")]
+    # after a crash in the middle of those of an observation
+    published = [*sent[:5], *sent[1:], *sent]
+    assert [each for each in published if duplicates.is_new(each, 0)] == sent
 
 
 def test_dead_letters_of_several_workers_are_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
