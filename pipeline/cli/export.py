@@ -12,7 +12,7 @@ from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.results.selection import Selection
-from fluxplain.schemas import OUTPUTS, Change, Explanation, Record
+from fluxplain.schemas import OUTPUTS, Change, DeadLetter, Explanation, Record
 from fluxplain.schemas.methods import METHODS, WATCHED
 from fluxplain.schemas.wording import printable
 
@@ -32,7 +32,12 @@ def export(  # noqa: PLR0917  options of a command
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help=f"One of {', '.join(OUTPUTS)}.")],
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="FILE", help="File to write: .parquet, .csv, .csv.gz."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE|DIR",
+            help="File to write: .parquet, .csv, .csv.gz; or a folder, for a history.",
+        ),
     ],
     config: cli.ConfigPath = cli.DEFAULT_CONFIG,
     local: cli.Local = None,
@@ -57,14 +62,19 @@ def export(  # noqa: PLR0917  options of a command
         int | None, typer.Option(metavar="SEQ", min=0, help="Only up to this seq, included.")
     ] = None,
 ) -> None:
-    """Export a topic to a Parquet or CSV file.
+    """Export a topic to a Parquet or CSV file, or append it to a history.
 
     Each result is written once. The documentation describes the columns under "Exported files".
-    Without `--local`, the topic is read from its beginning to its current end.
+    Without `--local`, the topic is read from its beginning to its current end. A folder gets
+    Parquet files by day; the next export to it continues where the last one ended.
     """
     kind = OUTPUTS.get(topic)
     if kind is None:
         raise ConfigError(f"there is no topic {topic!r} to export: use one of {', '.join(OUTPUTS)}")
+    if out.is_dir() or not out.suffix:
+        part = local or stream or feature or method or from_seq is not None or to_seq is not None
+        _append(topic, kind, out, config, is_part=bool(part))
+        return
     cli.check_out(out, (".parquet", ".csv", ".csv.gz"))
     _check(kind, topic, feature, method)
     if from_seq is not None and to_seq is not None and to_seq < from_seq:
@@ -84,11 +94,33 @@ def export(  # noqa: PLR0917  options of a command
         raise typer.Exit(interruption.status)
     if not tally.written:
         raise ConfigError(_nothing(topic, local, tally, choice))
-    if tally.unusable == 1:
+    _report(topic, out, tally.written, tally.unusable)
+
+
+def _append(topic: str, kind: type[Record], out: Path, config: Path, *, is_part: bool) -> None:
+    if kind is DeadLetter:
+        raise ConfigError("dead-letters are exported to a file, not to a folder")
+    if is_part:
+        raise ConfigError(
+            f"--out is the folder '{out}', which gets all that the topic holds: leave out --local, "
+            "--stream, --feature, --method, --from-seq and --to-seq"
+        )
+    from fluxplain.cli.export_history import append_to_history  # noqa: PLC0415  loads Arrow
+
+    settings, progress = cli.load_reader(config), cli.progress_bar(TaskProgressColumn())
+    with until_interrupted() as interruption, cli.writing(out), progress:
+        counts = append_to_history(settings, topic, kind, out, progress)
+    if interruption.by:
+        raise typer.Exit(interruption.status)
+    _report(topic, out, *counts)
+
+
+def _report(topic: str, out: Path, written: int, unusable: int) -> None:
+    if unusable == 1:
         cli.say("Skipped 1 message that holds no such record")
-    elif tally.unusable:
-        cli.say(f"Skipped {tally.unusable:,} messages that hold no such records")
-    cli.say(f"{out}: {tally.written:,} {topic if tally.written > 1 else topic[:-1]}")
+    elif unusable:
+        cli.say(f"Skipped {unusable:,} messages that hold no such records")
+    cli.say(f"{out}: {written:,} {topic[:-1] if written == 1 else topic}")
 
 
 def _check(kind: type[Record], topic: str, feature: Several, method: Several) -> None:

@@ -47,8 +47,8 @@ def export(values: Values, kind: type[Record], path: Path, selection: Selection)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with _table_writer(temporary, path.name, kind) as write:
-            for batch in _batches(_selected(values, kind, selection, tally)):
-                _write(batch, write, tally)
+            for batch in batches(selected(values, kind, selection, Duplicates(), tally)):
+                write_batch(batch, write, tally)
         if tally.written:
             temporary.replace(path)
     finally:
@@ -56,11 +56,14 @@ def export(values: Values, kind: type[Record], path: Path, selection: Selection)
     return tally
 
 
-def _selected(
-    values: Values, kind: type[Record], selection: Selection, tally: Tally
+def selected(
+    values: Values,
+    kind: type[Record],
+    selection: Selection,
+    duplicates: Duplicates,
+    tally: Tally,
 ) -> Iterator[tuple[Record, int]]:
-    """Yield each selected record and the size of its message in bytes."""
-    duplicates = Duplicates()
+    """Yield each selected record that is new, and the size of its message in bytes."""
     for partition, value in values:
         try:
             record = kind.decode(value)
@@ -72,7 +75,8 @@ def _selected(
             yield record, len(value or b"")
 
 
-def _batches(records: Iterable[tuple[Record, int]]) -> Iterator[list[Record]]:
+def batches(records: Iterable[tuple[Record, int]]) -> Iterator[list[Record]]:
+    """Yield lists of records that together fit into memory."""
     batch: list[Record] = []
     size = 0
     for record, n in records:
@@ -85,7 +89,8 @@ def _batches(records: Iterable[tuple[Record, int]]) -> Iterator[list[Record]]:
         yield batch
 
 
-def _write(batch: list[Record], write: Write, tally: Tally) -> None:
+def write_batch(batch: list[Record], write: Write, tally: Tally) -> None:
+    """Write records, and count them; those that fit no column are unusable."""
     try:
         write(batch)
         tally.written += len(batch)
@@ -95,8 +100,8 @@ def _write(batch: list[Record], write: Write, tally: Tally) -> None:
             tally.unusable += 1
             return
         half = len(batch) // 2
-        _write(batch[:half], write, tally)
-        _write(batch[half:], write, tally)
+        write_batch(batch[:half], write, tally)
+        write_batch(batch[half:], write, tally)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """``plot``, ``export`` and ``explain-change``: from files and from topics, and mistakes."""
 
+import fcntl
 import re
 import subprocess
 import sys
@@ -124,6 +125,8 @@ MISTAKES = {
     "export dead-letters --out d.csv --method ipfi": "--method is only for explanations and "
     "changes",
     "export explanations --out e.csv --method loss": "--method is 'loss', but must be one of ipfi",
+    "export dead-letters --out d": "dead-letters are exported to a file, not to a folder",
+    "export changes --out c --local .": "which gets all that the topic holds: leave out --local",
     "export models --out m.csv": "there is no topic 'models' to export: use one of predictions, ",
     "export changes --out c.csv --from-seq 9 --to-seq 8": "--to-seq is 8, but must be at least",
     "export predictions --out p.csv --from-seq 7000": r"no predictions match the options \("
@@ -211,6 +214,30 @@ def test_topics_give_what_files_give(
             assert len(list(reader.until(extent))) == 3000 + 75 + 1, "later ones are not waited for"
     assert run(*change, "b.svg", "--local", results).returncode == 0
     assert (folder / "a.svg").read_bytes() == (folder / "b.svg").read_bytes()
+
+
+def test_a_history_continues_where_it_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = ("export", "predictions", "--out", "history")
+    with EmbeddedBroker() as broker:
+        monkeypatch.setenv("FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS", broker.bootstrap_servers)
+        config = load_config(folder / "fluxplain.toml", "reader")
+        create_topics(config)
+        assert run(*export).stdout == "history: 0 predictions\n"
+        producer = RecordProducer(config)
+        topic = config.topic("predictions")
+        for begin, end, new in ((0, 30, 30), (20, 45, 15), (45, 45, 0)):
+            for seq in range(begin, end):
+                producer.send(topic, prediction(seq).encode(), partition=seq % 3)
+            producer.flush()
+            result = run(*export)
+            assert result.stdout == f"history: {new} predictions\n", result
+        assert sorted(seqs(f"history/{topic}")) == list(range(45))
+        with (folder / "history" / topic / ".lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            assert "another export to" in refusal(*export)
+        [path] = (folder / "history" / topic).glob("day=*/0-*17.parquet")
+        path.rename(str(path).replace("17.parquet", "99.parquet"))
+        assert "the topic ends at 18: it was deleted and created again" in refusal(*export)
 
 
 def test_a_story_of_a_topic_names_the_command_that_shows_its_observations(

@@ -158,8 +158,8 @@ def published(record: Record) -> Any:
     return read(record.encode())
 
 
-def fill(database: Database, connect: Connect, broker: str, topics: dict[str, str]) -> Database:
-    """What is in the database after duplicates and a kill."""
+def fill(database: Database, connect: Connect, broker: str, topics: dict[str, str]) -> None:
+    """Let Connect fill the database, with duplicates and a kill."""
     connect.start()
     send(broker, topics, FIRST)
     wait_until(lambda: counts(database)["explanations"] > 0, what=lambda: connect.log)
