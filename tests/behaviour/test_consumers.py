@@ -29,7 +29,8 @@ def changes_that_came_twice(config: Config) -> None:
 
 def code(language: str, config: Config) -> str:
     """Return what the page shows, for this broker and prefix."""
-    [text] = [each.text for each in snippets(language) if each.document == PAGE]
+    texts = [each.text for each in snippets(language) if each.document == PAGE]
+    [text] = [each for each in texts if "localhost:9092" in each]
     text = text.replace("localhost:9092", config.kafka.bootstrap_servers)
     return text.replace("fluxplain.changes", config.topic("changes")).replace(
         "my-changes", config.topic("my-changes")
