@@ -20,6 +20,7 @@ from deploy.kafka.create import create
 from deploy.kafka.files import Files, KafkaError, locked
 from deploy.kafka.java import jars, java
 from deploy.kafka.settings import USERNAME, Plan
+from fluxplain.schemas.wording import plural
 
 START_TIMEOUT_S = 90.0
 """Seconds until brokers must answer; three need 5 s on two idle cores."""
@@ -135,6 +136,8 @@ class Cluster:
         kafka = Kafka(java(), jars(self._tell))
         with locked(self._files.lock):
             started = [broker for broker in self._brokers.values() if broker.pid() is None]
+            if started:
+                self._tell(f"Starting {plural(len(started), 'broker')} …")
             for broker in started:
                 broker.spawn(kafka)
         try:

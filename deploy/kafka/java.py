@@ -11,11 +11,15 @@ from functools import cache
 from pathlib import Path
 
 from deploy.kafka.files import KafkaError, locked
+from deploy.kafka.maven_progress import wait_for
 
 POM = Path(__file__).with_name("pom.xml")
 
 JARS = Path(__file__).parents[2] / ".fluxplain" / "kafka-jars"
 """Folder with a subfolder for each version of a pom; 45 MB for Kafka's."""
+
+DOWNLOAD = "65 MB, or less if Maven has some of it"
+"""What an empty Maven repository needs: Kafka, and Maven's own plugins."""
 
 OLDEST_JAVA = 17
 """Oldest version of Java for the brokers of Apache Kafka 4."""
@@ -65,8 +69,8 @@ def kafka_version() -> str:
 def jars(tell: Callable[[str], None], more: Path | None = None) -> Path:
     """Return the folder with the jars of Apache Kafka; download them if they are missing.
 
-    ``more`` is a pom with further jars, a child of ours. ``tell`` is called before a download.
-    Raises ``KafkaError`` if Maven is missing or fails.
+    ``more`` is a pom with further jars, a child of ours. ``tell`` is called before a download, and
+    every few seconds while it lasts. Raises ``KafkaError`` if Maven is missing or fails.
     """
     poms = [POM, more] if more else [POM]
     digest = hashlib.sha256(b"".join(pom.read_bytes() for pom in poms))
@@ -87,23 +91,25 @@ def _download(folder: Path, pom: Path, tell: Callable[[str], None]) -> None:
         raise KafkaError(
             "Apache Kafka comes from Maven Central, and there is no mvn in PATH: install Maven"
         )
-    tell(f"Getting Apache Kafka {kafka_version()} from Maven Central …")
+    tell(f"Getting Apache Kafka {kafka_version()} from Maven Central: {DOWNLOAD} …")
     # in a temporary folder, renamed when complete: an existing folder of jars is complete
     with tempfile.TemporaryDirectory(dir=JARS, prefix="getting-") as aside:
         target = Path(aside) / "jars"
         log = JARS / "maven.log"
-        with log.open("wb") as output:
-            ran = subprocess.run(  # noqa: S603  found in PATH
+        with (
+            log.open("wb") as output,
+            subprocess.Popen(  # noqa: S603  found in PATH
                 [
-                    *(maven, "--batch-mode", "--no-transfer-progress", "-Dstyle.color=never"),
+                    *(maven, "--batch-mode", "-Dstyle.color=never"),
                     *("--file", str(pom), "package", f"-Djars={target}"),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                check=False,
-            )
-        if ran.returncode:
+            ) as running,
+        ):
+            status = wait_for(running, log, tell)
+        if status:
             raise KafkaError(
                 f"Maven could not get Apache Kafka {kafka_version()}: {_reason(log)} "
                 f"(its output is in {log})"

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 import deploy.kafka.java
-from deploy.kafka import Cluster, KafkaError
+from deploy.kafka import Cluster, KafkaError, maven_progress
 from deploy.kafka.__main__ import main
 from deploy.kafka.broker import Broker
 from deploy.kafka.create import make_certificates
 from deploy.kafka.files import write_private
-from deploy.kafka.java import jars, java, kafka_version
+from deploy.kafka.java import DOWNLOAD, jars, java, kafka_version
 from deploy.kafka.settings import LISTENERS, PORTS, Plan, free_block, server_properties
 
 ONE = Plan("id", 1, secure=False, first_port=10_000)
@@ -30,6 +30,13 @@ FAKE_MAVEN = """#!/bin/sh
 echo called >> "$0.calls"
 for argument; do case $argument in -Djars=*) folder=${argument#*=};; esac; done
 mkdir "$folder"; sleep 0.3; touch "$folder/kafka.jar"
+"""
+
+SLOW_MAVEN = f"""{FAKE_MAVEN}
+echo "[INFO] Downloading from central: https://repo/a.jar"
+echo "[INFO] Downloaded from central: https://repo/a.jar (7.4 MB at 17 MB/s)"
+echo "[INFO] Downloading from central: https://repo/b.jar"
+sleep 1
 """
 
 JAVA = "#!/bin/sh\necho 'openjdk version \"{}\" 2025-04-15' >&2\n"
@@ -190,8 +197,17 @@ class TestJars:
         ):
             jars(told.append)
         assert kafka_version().startswith("4.")
-        assert told == [f"Getting Apache Kafka {kafka_version()} from Maven Central …"]
+        assert told == [f"Getting Apache Kafka {kafka_version()} from Maven Central: {DOWNLOAD} …"]
         assert {each.name for each in no_jars.iterdir()} == {"lock", "maven.log"}
+
+    def test_what_is_downloaded_is_told(
+        self, bin_folder: Path, no_jars: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        add_program(bin_folder, "mvn", SLOW_MAVEN)
+        monkeypatch.setattr(maven_progress, "EVERY_S", 0.2)
+        told: list[str] = []
+        assert jars(told.append).parent == no_jars
+        assert "1 file, 7.4 MB; getting b.jar" in told[-1]
 
     def test_they_are_got_once(
         self, bin_folder: Path, no_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
