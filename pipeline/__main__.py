@@ -5,7 +5,7 @@ import sys
 from typing import NoReturn
 
 from fluxplain import __version__
-from fluxplain.cli.interruption import ended_by_ctrl_c
+from fluxplain.cli.interruption import importing
 
 HASH_SEED = "PYTHONHASHSEED"
 
@@ -16,7 +16,7 @@ def main() -> NoReturn:
         print(__version__)
         sys.exit(0)
     _hash_as_everywhere()
-    with ended_by_ctrl_c():
+    with importing():
         from fluxplain.cli.main import main as run  # noqa: PLC0415  takes a moment
     try:
         run()

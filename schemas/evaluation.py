@@ -3,11 +3,9 @@
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
@@ -24,6 +22,10 @@ from fluxplain.schemas.record import (
     Timestamp,
     Value,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # left to right: pydantic's search for the best fit takes three times as long
 Row = Annotated[list[float] | float, Field(union_mode="left_to_right")]
@@ -44,25 +46,31 @@ class Packable:
         return {"anyOf": [handler(schema), {"type": "string", "contentEncoding": "base64"}]}
 
 
-_NUMBER = np.dtype("<f8")
+_NUMBER = "<f8"
 
 
 def _unpacked(value: Any, handler: Callable[[Any], Any]) -> Any:
     if not isinstance(value, str):
         return handler(value)
+    import numpy as np  # noqa: PLC0415  commands that read other topics start sooner without it
+
     # compiled functions have another version for arrays that cannot be changed
     return np.frombuffer(bytearray(a2b_base64(value, strict_mode=True)), _NUMBER)
 
 
-def _listed(array: NDArray[np.float64]) -> Any:
+def _listed(array: "NDArray[np.float64]") -> Any:
+    import numpy as np  # noqa: PLC0415  as above
+
     # JSON has neither NaN nor infinity
     return array.tolist() if np.isfinite(array).all() else _packed(array)
 
 
-def _packed(array: NDArray[np.float64]) -> Any:
+def _packed(array: "NDArray[np.float64]") -> Any:
     """Return an array's numbers as text; as lists if it has none, but a shape."""
     if not array.size:
         return array.tolist()
+    import numpy as np  # noqa: PLC0415  as above
+
     return b2a_base64(np.ascontiguousarray(array, _NUMBER).data, newline=False).decode("ascii")
 
 
@@ -172,11 +180,11 @@ class Evaluation(Record):
         """Give the arrays of a new record their shapes."""
         n, columns = len(self.seqs), () if self.classes is None else (len(self.classes),)
         try:
-            if isinstance(self.prediction, np.ndarray):
+            if not isinstance(self.prediction, list):
                 object.__setattr__(self, "prediction", self.prediction.reshape(n, *columns))
             for blocks, shape in ((self.outputs, (n, -1, *columns)), (self.points, (n, -1))):
                 for method, each in blocks.items():
-                    if isinstance(each, np.ndarray):
+                    if not isinstance(each, list):
                         blocks[method] = each.reshape(shape)
         except ValueError:
             counts = f"{n} observations and {len(self.classes or ())} classes"

@@ -30,7 +30,7 @@ def tell():
     large = {"river", "scipy.stats", "numba", "matplotlib", "pandas", "sklearn"}
     print(*large & set(sys.modules), flush=True)
 
-from fluxplain.cli.main import app
+from fluxplain.cli.commands import app
 from fluxplain.config import load_config
 tell()
 from fluxplain.agents import make_stage, stage_class

@@ -29,7 +29,7 @@ def parts() -> dict[str, str]:
 
 def _commands() -> str:
     """Return all commands with their help, by Typer, without the title."""
-    words = ("typer", "fluxplain.cli.main", "utils", "docs", "--name", "fluxplain")
+    words = ("typer", "fluxplain.cli.commands", "utils", "docs", "--name", "fluxplain")
     command = [sys.executable, "-m", *words]
     text = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout  # noqa: S603
     return text.partition("\n")[2].strip()

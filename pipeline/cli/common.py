@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
-from fluxplain.cli.interruption import ended_by_ctrl_c
+from fluxplain.cli.interruption import importing
 from fluxplain.config import Caller, Config, ConfigError, load_config
 from fluxplain.errors import NotYetError
 from fluxplain.kafka.client import AccessError, BrokerError, no_topics
@@ -93,7 +93,7 @@ def dataclass_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def load(config: Path, role: Caller | None = None) -> Config:
     """Load the settings; importing the model and functions that they name may take long."""
-    with ended_by_ctrl_c():
+    with importing():
         return load_config(config, role)
 
 

@@ -8,21 +8,17 @@ from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from confluent_kafka import Message
-from prometheus_client import CollectorRegistry
 from rich.live import Live
 
-from fluxplain.alerts.forward import GROUP as ALERTS
 from fluxplain.cli import common as cli
-from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
+from fluxplain.cli.interruption import importing, until_interrupted
 from fluxplain.cli.supervisor import end_with_supervisor
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.embedded import resolve
-from fluxplain.kafka.metrics.group_metrics import BacklogCollector
-from fluxplain.kafka.topics.backlogs import BacklogMonitor
 from fluxplain.kafka.topics.progress import LagMonitor
 from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
@@ -33,6 +29,9 @@ from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas
 from fluxplain.schemas import SHOWN, BadRecordError, Change, DeadLetter, Note
 from fluxplain.schemas.methods import Method
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 NICENESS = 5
 """Increment of the dashboard's nice value: on a busy machine the pipeline goes first."""
@@ -54,7 +53,7 @@ def dashboard(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
 
     With `dashboard.metrics_port` it also exports the lag of all consumer groups to Prometheus.
     """
-    with ended_by_ctrl_c():
+    with importing():
         from fluxplain.monitor.dashboard.server import run  # noqa: PLC0415  loads the web server
     end_with_supervisor()
     os.nice(NICENESS)
@@ -63,10 +62,17 @@ def dashboard(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
         asyncio.run(run(settings, cli.say, _backlog_metrics(settings, stack)))
 
 
-def _backlog_metrics(config: Config, stack: ExitStack) -> CollectorRegistry | None:
+def _backlog_metrics(config: Config, stack: ExitStack) -> "CollectorRegistry | None":
     """Return the metrics of all groups, which a thread keeps current; None if none are wanted."""
     if config.dashboard.metrics_port is None:
         return None
+    # other commands of this module need neither HTTP nor metrics
+    from prometheus_client import CollectorRegistry  # noqa: PLC0415
+
+    from fluxplain.alerts.forward import GROUP as ALERTS  # noqa: PLC0415
+    from fluxplain.kafka.metrics.group_metrics import BacklogCollector  # noqa: PLC0415
+    from fluxplain.kafka.topics.backlogs import BacklogMonitor  # noqa: PLC0415
+
     monitor = stack.enter_context(BacklogMonitor(config, {ALERTS: (Change.TOPIC,)}))
     registry = CollectorRegistry()
     registry.register(BacklogCollector(monitor.latest, monitor.answers))

@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,13 +13,15 @@ from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.topics.topic_reader import TopicReader, read_to_end
-from fluxplain.monitor.terminal import change_story
 from fluxplain.monitor.terminal.record_lines import line
 from fluxplain.results.lookup import find, newest
 from fluxplain.results.notes import NO_NOTES
 from fluxplain.results.notes_topic import read_notes
 from fluxplain.schemas import OUTPUTS, RECORDS, BadRecordError, stream_name
 from fluxplain.schemas.wording import printable
+
+if TYPE_CHECKING:
+    from fluxplain.monitor.terminal.change_story import SeqRange
 
 TOPICS = tuple(record.TOPIC for record in RECORDS)
 
@@ -110,6 +112,8 @@ def explain_change(
         for change in selected:
             print(change.encode().decode())
         return
+    from fluxplain.monitor.terminal import change_story  # noqa: PLC0415  loads NumPy, unlike tail
+
     notes = NO_NOTES if settings is None else read_notes(settings)
     if found is None:
         cli.console.print(change_story.render_list(selected, notes))
@@ -156,7 +160,7 @@ def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
         return printable(text)
 
 
-def _look(seqs: change_story.SeqRange, config: Path, local: Path | None) -> str:
+def _look(seqs: "SeqRange", config: Path, local: Path | None) -> str:
     if local is not None:
         return (
             f"To see the observations, look at records {seqs.first:,} to {seqs.last:,} in the "

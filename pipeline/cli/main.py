@@ -1,26 +1,45 @@
-"""Entry point of the command ``fluxplain``."""
+"""Entry point of the command ``fluxplain``: it imports only the module of the command to run."""
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
 
 from fluxplain import __version__
 from fluxplain.cli.common import app, console, of_system, say_error
+from fluxplain.cli.interruption import importing
 from fluxplain.errors import UserError
 from fluxplain.loading.deferred import defer
 
-# each module adds its commands; --help shows them in this order
-from fluxplain.cli import init, setup  # noqa: F401 # isort: skip
-from fluxplain.cli.doctor import command  # noqa: F401 # isort: skip
-from fluxplain.cli import model_commands, run, feed, try_file  # noqa: F401 # isort: skip
-from fluxplain.cli import live, look, note_commands, why, dead_letters, plot, export  # noqa: F401 # isort: skip
+MODULES = {
+    **dict.fromkeys(["check", "checkpoints", "settings", "topics"], "setup"),
+    **dict.fromkeys(["alerts", "broker", "demo", "up", "worker"], "run"),
+    **dict.fromkeys(["local", "replay"], "feed"),
+    **dict.fromkeys(["dashboard", "streams", "watch"], "live"),
+    **dict.fromkeys(["explain-change", "tail"], "look"),
+    **dict.fromkeys(["acknowledge", "mute"], "note_commands"),
+    "dead-letters": "dead_letters",
+    "doctor": "doctor.command",
+    "export": "export",
+    "init": "init",
+    "model": "model_commands",
+    "plot": "plot",
+    "try": "try_file",
+    "why": "why",
+}
+"""Command → the module that adds it."""
+
+ALL = "commands"
+"""The module that adds all commands, as ``--help`` and a misspelled name need."""
 
 
 def main() -> NoReturn:
     """Run a command; a user's mistake gives a message, not a stack trace."""
     defer()
+    with importing():
+        import_module(f"fluxplain.cli.{MODULES.get(' '.join(sys.argv[1:2]), ALL)}")
     try:
         app()
     except BrokenPipeError:

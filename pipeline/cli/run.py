@@ -13,7 +13,7 @@ import typer
 from fluxplain.alerts.formats import content
 from fluxplain.alerts.message import sample
 from fluxplain.cli import common as cli
-from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
+from fluxplain.cli.interruption import importing, until_interrupted
 from fluxplain.cli.ports import check_ports
 from fluxplain.cli.supervisor import Supervisor, command_of, end_with_supervisor
 from fluxplain.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
@@ -54,7 +54,7 @@ def worker(
     partitions; more would be idle. If `model.shards` is above 1, each shard of the model role is a
     group: run at least one worker of each.
     """
-    with ended_by_ctrl_c():
+    with importing():
         # Faust is slow to import, and only workers need it
         from fluxplain.agents import create_agent, stage_class  # noqa: PLC0415
         from fluxplain.kafka.faust.app import run  # noqa: PLC0415

@@ -2,9 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Features = Sequence[str | Mapping[str, Sequence[str]]]
 """Names of features; a mapping among them defines groups: name → its features."""
@@ -17,9 +20,8 @@ class Players:
     the Shapley values share a gain among players that join one by one.
 
     ``members`` are the features of each player, ``features`` all of them in the order of the
-    players, and ``starts`` the position of each player's first one, and the total number. Raises
-    ``ValueError`` if there is no feature, one is there twice, or a group is empty or has a
-    feature's name.
+    players. Raises ``ValueError`` if there is no feature, one is there twice, or a group is empty
+    or has a feature's name.
 
     References
     ----------
@@ -40,7 +42,13 @@ class Players:
             if name in self.features and members != (name,):
                 raise ValueError(f"the group {name!r} has the name of a feature: give it another")
         self.names = check_features([name for name, _ in named])
-        self.starts: NDArray[np.intp] = np.cumsum([0, *map(len, self.members)], dtype=np.intp)
+
+    @cached_property
+    def starts(self) -> "NDArray[np.intp]":
+        """Position of each player's first feature, and the total number: shape (players + 1,)."""
+        import numpy as np  # noqa: PLC0415  the settings name players, and need no arrays
+
+        return np.cumsum([0, *map(len, self.members)], dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -7,9 +7,10 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
 
-DEFERRED = frozenset({"river.drift.datasets"})
+DEFERRED = frozenset({"river.drift.datasets", "numpy.f2py", "numpy.testing"})
 """River's drift detectors import their example data, and with it pandas and scikit-learn: a quarter
-of a worker's start, and 60 MB of its memory, for what it never uses."""
+of a worker's start, and 60 MB of its memory, for what it never uses. SciPy asks NumPy for each of
+its names, and so imports its compiler of Fortran and its test tools."""
 
 
 class Deferring(MetaPathFinder):

@@ -9,9 +9,11 @@ from pathlib import Path
 import orjson
 import pytest
 import typer
+from typer.main import get_command
 
 from fluxplain import __version__
-from fluxplain.cli.common import app
+from fluxplain.cli.commands import app
+from fluxplain.cli.main import MODULES
 from fluxplain.config import Config, load_config
 from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Slot
 from fluxplain.kafka.checkpoints.configured import open_store
@@ -288,6 +290,36 @@ def test_check_warns_of_a_feature_whose_replacements_resemble_it(with_topics: Pa
     assert f"Raise reservoir_size, now {config.explain.of('ipfi').reservoir_size}" in one_line(
         result.stderr
     )
+
+
+def test_each_command_is_in_the_module_that_is_imported_for_it() -> None:
+    found = {}
+    for name, command in vars(get_command(app))["commands"].items():
+        inner = [*vars(command).get("commands", {}).values(), command][0]
+        found[name] = inner.callback.__module__
+    assert found == {name: f"fluxplain.cli.{module}" for name, module in MODULES.items()}
+
+
+@pytest.mark.parametrize(
+    ("command", "spared"),
+    [
+        ("topics", {"numpy", "prometheus_client", "fluxplain.cli.live"}),
+        ("tail", {"numpy", "aiohttp", "aiokafka", "fluxplain.cli.setup"}),
+        ("watch", {"aiohttp", "aiokafka", "prometheus_client", "fluxplain.cli.setup"}),
+        ("worker", {"numpy.f2py", "fluxplain.cli.live"}),
+    ],
+)
+def test_a_command_starts_without_the_libraries_of_others(command: str, spared: set[str]) -> None:
+    asked = (
+        f"import sys; sys.argv[1:] = [{command!r}, '--help']\n"
+        "from fluxplain.cli.main import main\n"
+        "try: main()\n"
+        f"finally: print({spared!r} & set(sys.modules))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.splitlines()[-1] == "set()"
 
 
 def test_the_version_is_printed_without_loading_anything_large() -> None:

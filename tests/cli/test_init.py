@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fluxplain.cli import try_file
-from fluxplain.cli.common import app
+from fluxplain.cli.commands import app
 from fluxplain.cli.init import settings_of
 from fluxplain.config import Config, load_config
 from fluxplain.local import LocalPipeline

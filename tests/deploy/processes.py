@@ -10,8 +10,7 @@ from typing import Any
 import typer
 import yaml
 
-import fluxplain.cli.main  # noqa: F401  adds the commands
-from fluxplain.cli.common import app
+from fluxplain.cli.commands import app
 from fluxplain.config import ENV_PREFIX
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

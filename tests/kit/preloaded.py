@@ -26,7 +26,7 @@ from threading import Thread
 from typing import IO, Self
 
 LOADED = (
-    *("fluxplain.cli.main", "fluxplain.agents", "fluxplain.explain.kernels"),
+    *("fluxplain.cli.commands", "fluxplain.agents", "fluxplain.explain.kernels"),
     *(f"fluxplain.stages.{role}_stage" for role in ("join", "model", "explainer", "drift")),
     *("fluxplain.evaluate.hoeffding", "fluxplain.evaluate.linear", "fluxplain.models.scores"),
     *("river.forest", "river.tree", "river.naive_bayes", "river.linear_model", "river.drift"),

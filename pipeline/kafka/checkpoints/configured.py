@@ -10,7 +10,6 @@ from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
 from fluxplain.kafka.checkpoints.checkpoint_history import History
 from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
 from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
-from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore
 from fluxplain.kafka.client import partitions_of
 from fluxplain.kafka.embedded import is_embedded_cluster
 from fluxplain.kafka.ownership.register import Register
@@ -39,6 +38,9 @@ def open_store(
         identity = identity_of(config, metadata, registered)
     envelope = Envelope(identity, config.checkpoint.signing_key())
     if config.checkpoint.store == "topic":
+        # loads aiokafka, which few commands need otherwise
+        from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore  # noqa: PLC0415
+
         return TopicCheckpointStore(config, envelope)
     history = History(config.checkpoint.history, config.topics.retention_hours)
     return DirectoryCheckpointStore(config.checkpoint.directory, envelope, history)

@@ -127,8 +127,8 @@ def run(role: FaustWorker) -> NoReturn:
     address = HealthServer(context.config, watchdog.health, registry).start()
     log.info("%s: health at %s", context.replica, address)
     watchdog.start()
-    # freeze imported objects: collecting them would block records for 0.1 s
-    gc.collect()
+    # freeze imported objects: collecting them would block records for 0.1 s; as little of them is
+    # garbage, they are not collected before either
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     logs = {"redirect_stdouts": False, "logging_config": logging_config, "loglevel": "WARNING"}
