@@ -4,7 +4,8 @@
 folder OTHER, for which ``deploy/package.py`` has been run. Commands start, load what they need and
 print their help. A worker runs on an embedded broker of its own until ``/readyz`` is 200; the
 kernels are compiled in a first turn, which is not counted. The table has the medians of CPU
-seconds, user and system, which depend less on other processes than elapsed time does.
+seconds, user and system, which depend less on other processes than elapsed time does. Name some
+roles or commands to measure only these.
 """
 
 import os
@@ -78,11 +79,11 @@ def of_worker(folder: Path, role: str) -> float:
         )
 
 
-def main(other: str) -> None:
-    """Print a table: the other version, this one, and their ratio."""
+def main(other: str, *names: str) -> None:
+    """Print a table: the other version, this one, and their ratio; by default of all names."""
     folders = Path(other).resolve(), Path(__file__).parents[2]
     print(f"{'':20}{'other':>8}{'here':>8}{'ratio':>8}")
-    for name in (*ROLES, *COMMANDS):
+    for name in names or (*ROLES, *COMMANDS):
         words = (name,) if name.startswith("-") else (name, "--help")
         run = partial(of_worker, role=name) if name in ROLES else partial(_command, words=words)
         taken = [[run(folder) for folder in folders] for _ in range(TURNS + 1)][1:]
