@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
 from fluxplain.cli.interruption import importing
+from fluxplain.cli.progress_lines import ProgressLines
 from fluxplain.config import Caller, Config, ConfigError, load_config
 from fluxplain.errors import NotYetError
 from fluxplain.kafka.client import AccessError, BrokerError, no_topics
@@ -187,7 +188,7 @@ def status_for_supervisor() -> Iterator[None]:
 def progress_bar(*columns: ProgressColumn) -> Progress:
     """Return a progress bar on stderr, with columns between the bar and the elapsed time."""
     shown = [TextColumn("{task.description}", markup=False), BarColumn(), *columns]
-    return Progress(*shown, TimeElapsedColumn(), console=Console(stderr=True))
+    return ProgressLines(*shown, TimeElapsedColumn(), console=Console(stderr=True))
 
 
 def check_out(out: Path, endings: tuple[str, ...], *, ignore_case: bool = False) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.live import Live
+from rich.progress import MofNCompleteColumn
 
 from fluxplain.cli import common as cli
 from fluxplain.cli.feed import results_in
@@ -80,15 +81,17 @@ def _run(config: Config, source: Source, store: Store, out: Path) -> dict[str, i
     from fluxplain.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
     pipeline, summary, shown = LocalPipeline(config), Summary(config), time.monotonic()
-    with (
-        results_in(out) as files,
-        Live(console=cli.console, auto_refresh=False, transient=True) as live,
-    ):
-        for record in pipeline.run(source):
-            files.write(record)
-            summary.take(record)
-            _keep(record, store)
-            if time.monotonic() - shown > UPDATE_S and cli.console.is_terminal:
+    live = Live(console=cli.console, auto_refresh=False, transient=True)
+    progress = cli.progress_bar(MofNCompleteColumn())
+    task = progress.add_task(source.name, total=source.total)
+    with results_in(out) as files, live if cli.console.is_terminal else progress:
+        for seq, value in enumerate(source):
+            for record in pipeline.step(seq, value):
+                files.write(record)
+                summary.take(record)
+                _keep(record, store)
+            progress.update(task, advance=1)
+            if time.monotonic() - shown > UPDATE_S and live.is_started:
                 shown = time.monotonic()
                 live.update(WatchView(store, title=f"fluxplain try {source.name}"), refresh=True)
     summary.say(files, source.name)
