@@ -19,6 +19,9 @@ Id = Number | str
 MOST_NAMES, MOST_SHOWN = 5, 60
 """Fields of a message without ``x`` that its reason names, and the characters of each."""
 
+FIELDS = frozenset({"x", "y", "id", "ts"})
+"""Fields of an observation; those of a late label are among them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observation(Record):
@@ -52,11 +55,10 @@ class Observation(Record):
         >>> Observation.decode(b'{"x": {"age": 61}, "y": 1}')
         Observation(x={'age': 61}, y=1, id=None, ts=None)
         """
+        check_case(fields)
         if "x" not in fields:
-            others = (name[:MOST_SHOWN] for name in fields if name not in {"y", "id", "ts"})
-            names = ", ".join(islice(others, MOST_NAMES))
-            found = f"; the message has {names}: put the features into x" if names else ""
-            raise BadRecordError(f"no x: an observation needs an object of feature values{found}")
+            hint = _in_place_of_x(fields)
+            raise BadRecordError(f"no x: an observation needs an object of feature values{hint}")
         x = fields["x"]
         if not isinstance(x, dict):
             raise BadRecordError(f"x must be an object of feature values, not {describe(x)}")
@@ -69,6 +71,37 @@ class Observation(Record):
             id=optional(fields, "id", Id),
             ts=optional(fields, "ts", Timestamp),
         )
+
+
+def _in_place_of_x(fields: dict[str, Any]) -> str:
+    """Return a hint at the fields of a message that may have been meant for ``x``."""
+    others = [name for name in fields if name not in FIELDS]
+    objects = (name for name in others if isinstance(fields[name], dict))
+    meant = next(objects, None)
+    if meant is not None:
+        return f"; is it {meant[:MOST_SHOWN]!r}?"
+    names = ", ".join(name[:MOST_SHOWN] for name in islice(others, MOST_NAMES))
+    return f"; the message has {names}: put the features into x" if names else ""
+
+
+def check_case(fields: dict[str, Any]) -> None:
+    """Raise ``BadRecordError`` for a field that is absent and present in another case.
+
+    Otherwise a ``Y`` would be ignored, and its observation would wait for a label in vain.
+
+    Examples
+    --------
+    >>> check_case({"x": {"age": 61}, "Y": True})
+    Traceback (most recent call last):
+        ...
+    fluxplain.schemas.record.BadRecordError: no y, but 'Y': names of fields are in lower case
+    """
+    if FIELDS.issuperset(fields):
+        return
+    for name, value in fields.items():
+        lower = name.lower()
+        if value is not None and lower in FIELDS and lower not in fields:
+            raise BadRecordError(f"no {lower}, but {name!r}: names of fields are in lower case")
 
 
 def optional(fields: dict[str, Any], name: str, kind: Any) -> Any:

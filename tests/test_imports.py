@@ -64,17 +64,17 @@ SHARED = {"__init__", "__main__"}
 
 ARROWS = {
     "schemas": "",
-    "pipeline/loading": "",
+    "pipeline/loading": "spelling",
     "pipeline/http": "",
     "pipeline/evaluate": "loading",
     "pipeline/forest": "loading evaluate",
     "pipeline/explain": "loading evaluate",
     "pipeline/baselines": "evaluate explain",
-    "pipeline/drift": "errors loading evaluate schemas",
+    "pipeline/drift": "errors spelling loading evaluate schemas",
     "pipeline/models": "errors loading evaluate schemas __version__",
-    "pipeline/config": "errors loading evaluate forest explain drift models schemas",
-    "pipeline/sources": "errors config schemas",
-    "pipeline/stages": "errors loading evaluate explain drift models config schemas",
+    "pipeline/config": "errors spelling loading evaluate forest explain drift models schemas",
+    "pipeline/sources": "errors spelling config schemas",
+    "pipeline/stages": "errors spelling loading evaluate explain drift models config schemas",
     "pipeline/kafka": "errors explain models stages config http schemas __version__",
     "pipeline/results": "errors drift kafka config sources schemas",
     "pipeline/monitor": "errors loading results config http schemas",
@@ -102,7 +102,7 @@ def test_a_worker_does_not_load_data_frames_that_are_installed_beside_it() -> No
 
 
 def test_no_arrow_leads_upwards() -> None:
-    below = {"errors", "local", "__version__"}
+    below = {"errors", "spelling", "local", "__version__"}
     for folder, allowed in ARROWS.items():
         assert set(allowed.split()) <= below, f"{folder} imports what stands above it"
         below.add(Path(folder).name)

@@ -18,7 +18,7 @@ from fluxplain.sources import SourceError
 from fluxplain.sources.first_rows import MOST_ROWS
 from fluxplain.sources.json_sample import JsonSample, as_observation, json_sample
 from fluxplain.sources.proposal import Proposal, proposal_of_observations
-from fluxplain.stages.intake.validation import ObservationValidator
+from fluxplain.stages.intake.validation import ObservationValidator, is_late_label
 
 INPUT = Observation.TOPIC
 
@@ -125,8 +125,8 @@ def _refused(objects: Sequence[dict[str, Any]], proposal: Proposal) -> list[str]
     check = ObservationValidator(proposal.features, proposal.label_type, required)
     reasons = []
     for fields in objects:
-        if "x" not in fields and "id" in fields:
-            continue  # a late label
+        if is_late_label(fields, proposal.features):
+            continue
         try:
             observation = Observation.of(fields)
             check.x(observation)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ import orjson
 
 from fluxplain.config import Config, FeatureType, LabelType
 from fluxplain.errors import UserError
+from fluxplain.spelling import closest as closest_name
 
 Convert = Callable[[Any], Any]
 
@@ -86,8 +86,8 @@ def check_columns(source: str, header: Sequence[str], config: Config, columns: C
 
 def closest(name: str, names: Sequence[str]) -> str:
     """Return a hint at the name that may have been meant, empty without one."""
-    close = get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    found = closest_name(name, names)
+    return "" if found is None else f"; did you mean {found!r}?"
 
 
 def check_unique(source: str, names: Sequence[str]) -> None:

@@ -47,6 +47,11 @@ def counts(records: Sequence[Record]) -> LabelCounts:
     return last
 
 
+def test_a_label_may_have_other_fields() -> None:
+    other = {"meta": {"source": "bank"}, "X": None}
+    assert counts(sent([observation(7), {**label(7), **other}])).joined == 1
+
+
 def test_a_label_is_joined_with_its_observation() -> None:
     first, second = kit.of_kind(sent([observation(7), label(7)]), Prediction)
     assert (first.seq, first.id, first.ts, first.y, first.loss) == (0, 7, "at 7", None, None)

@@ -11,7 +11,7 @@ from fluxplain.stages.intake.late_labels import LateLabels
 from fluxplain.stages.intake.missing import Coverage, Filler
 from fluxplain.stages.intake.sample import ControlMessage, Labelled, Sample, Unusable
 from fluxplain.stages.intake.schema_drift import SchemaDrift
-from fluxplain.stages.intake.validation import ObservationValidator, decoded_control
+from fluxplain.stages.intake.validation import ObservationValidator, decoded_control, is_late_label
 from fluxplain.stages.limits import check_key
 from fluxplain.stages.origins import Origins
 from fluxplain.stages.stage import Message
@@ -56,7 +56,7 @@ class Intake:
         fields = message.fields()
         if message.decoded is not None:
             message = replace(message, decoded=None)  # it may be kept, and is large
-        if topic == self._labels_topic or ("x" not in fields and "id" in fields):
+        if topic == self._labels_topic or is_late_label(fields, self._features):
             label = self._validator.late(LateLabel.of(fields))
             self.labels.check_wait()
             return Labelled(label, message)

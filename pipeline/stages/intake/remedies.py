@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from itertools import islice
 
 from fluxplain.config import LabelType
 from fluxplain.schemas.record import Target, Value
+from fluxplain.spelling import closest
 
 MOST_ALIKE, LONGEST_ALIKE = 5, 64
 """Names, and their characters, that are compared with the name of a missing feature."""
@@ -26,12 +26,14 @@ def for_missing(feature: str, others: Iterable[str]) -> str:
     --------
     >>> for_missing("feat_8", ["colour", "feat8"])
     "; is it 'feat8', which is no feature?"
+    >>> for_missing("temperature", ["hall", "temp"])
+    "; is it 'temp', which is no feature?"
     >>> for_missing("feat_8", ["colour"])
     ''
     """
     few = [name for name in islice(others, MOST_ALIKE) if len(name) <= LONGEST_ALIKE]
-    found = get_close_matches(feature, few, n=1) if len(feature) <= LONGEST_ALIKE else []
-    return f"; is it {found[0]!r}, which is no feature?" if found else ""
+    found = closest(feature, few) if len(feature) <= LONGEST_ALIKE else None
+    return "" if found is None else f"; is it {found!r}, which is no feature?"
 
 
 def for_number(value: Value) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from fluxplain.config import MAX_VERSION, FeatureType, LabelType
 from fluxplain.schemas import BadRecordError, Control, LateLabel, Observation
@@ -100,6 +101,24 @@ class ObservationValidator:
             raise BadRecordError(f"y must be {LABELS[kind]}, not {describe(y)}{remedy}")
         check_length("y", y)
         return y
+
+
+def is_late_label(fields: Mapping[str, Any], features: Collection[str]) -> bool:
+    """Return whether a message of ``features`` is a label that comes later.
+
+    Features in an object of another name are an observation with a misspelled ``x``.
+
+    Examples
+    --------
+    >>> is_late_label({"id": 7, "y": True}, ["age"])
+    True
+    >>> is_late_label({"id": 7, "features": {"age": 61}, "y": True}, ["age"])
+    False
+    """
+    if "x" in fields or "id" not in fields:
+        return False
+    objects = (value for value in fields.values() if isinstance(value, dict))
+    return not any(name in each for each in objects for name in features)
 
 
 def decoded_control(message: Message) -> Control:
