@@ -18,6 +18,9 @@ OTHERS = "other reasons"
 ELSEWHERE = "elsewhere"
 """Name of the further topic partitions of a group."""
 
+LONGEST_TITLE = 300
+"""Characters of a reason that are a group's title."""
+
 _VARYING = (
     (re.compile(r"\b(an array|an object) [\[{].*", re.DOTALL), r"\1 …"),
     (re.compile(r'"(?:[^"\\]|\\.)*(?:"|…|$)', re.DOTALL), '"…"'),
@@ -29,7 +32,7 @@ _VARYING = (
 
 
 def pattern_of(reason: str) -> str:
-    """Return a reason without its values; similar reasons have the same.
+    """Return a reason without its values, the key of its group; similar reasons have the same.
 
     Examples
     --------
@@ -67,13 +70,13 @@ class Extent:
 class LetterGroup:
     """The dead letters of one pattern.
 
-    ``example`` is the id of the first one, ``reason`` its reason, ``places`` maps topic partitions
+    ``example`` is the id of the newest one, ``reason`` its reason, ``places`` maps topic partitions
     to what they have.
     """
 
     pattern: str
-    example: str
-    reason: str
+    example: str = ""
+    reason: str = ""
     count: int = 0
     places: dict[str, Extent] = field(default_factory=dict)
 
@@ -82,9 +85,18 @@ class LetterGroup:
         """The digits that name the group."""
         return group_id(self.pattern)
 
-    def add(self, letter: DeadLetter) -> None:
-        """Count a dead letter."""
+    @property
+    def title(self) -> str:
+        """The newest reason, shortened: people read it more easily than the pattern."""
+        text = self.reason
+        if len(text) > LONGEST_TITLE:
+            text = f"{text[:LONGEST_TITLE]}…"
+        return f"{OTHERS}, such as: {text}" if self.pattern == OTHERS else text
+
+    def add(self, letter: DeadLetter, reason: str) -> None:
+        """Count a dead letter of this reason."""
         self.count += 1
+        self.example, self.reason = letter.id, reason
         name, offset = stream_name(letter.topic, letter.partition), letter.offset
         if name not in self.places and len(self.places) >= MAX_PLACES:
             name = ELSEWHERE
@@ -107,8 +119,8 @@ class LetterGroups:
         if pattern not in self._groups and len(self._groups) >= MAX_GROUPS:
             pattern = OTHERS
         if pattern not in self._groups:
-            self._groups[pattern] = LetterGroup(pattern, letter.id, reason)
-        self._groups[pattern].add(letter)
+            self._groups[pattern] = LetterGroup(pattern)
+        self._groups[pattern].add(letter, reason)
         self.count += 1
 
     def largest_first(self) -> list[LetterGroup]:

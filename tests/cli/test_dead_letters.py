@@ -143,8 +143,10 @@ def test_similar_reasons_are_one_group_with_their_partitions_and_offsets(topics:
     group = rows[1][0]
     assert re.fullmatch("[0-9a-f]{6}", group)
     assert rows[1][1:5] == ["2", "fluxplain.features-0", "7", "102"]
-    assert one_line(output).count('x.age must be a finite number, not a string "…"') == 1
-    assert 'not a string "old"' in output, "the example"
+    newest = 'x.age must be a finite number, not a string "x"'
+    assert one_line(output).count("x.age must be a finite number") == 1
+    assert newest in one_line(output), "the newest is the title, without the signs of its pattern"
+    assert "#" not in output
     assert ["1", "fluxplain.features-1", "3", "3"] in [row[:4] for row in rows]
     assert "4 dead letters in 2 groups" in output
     for options, count in {
@@ -190,7 +192,7 @@ def test_a_message_is_sent_again_as_it_was_and_once(topics: Topics) -> None:
     copy = {"traceparent": b"00-1", HEADER: b"fluxplain.features-3@0"}
     assert topics.copies(partition=3)[1:] == [(b"card-7", GOOD[0], copy)]
     again = requeue()
-    assert "it was sent again before, to offset #" in again
+    assert "it was sent again before, to offset 2" in again
     assert "There is nothing to send." in again
     assert len(topics.read(partition=3)) == 3
 
@@ -400,7 +402,7 @@ class TestFormerStates:
         differ = refusal("dead-letters", "requeue", "--yes")
         assert "registered with other settings: they differ in seed" in differ
         register.replace(Fingerprint(here, {}))
-        assert "the state has begun again at offset #" in requeue()
+        assert "the state has begun again at offset " in requeue()
         assert not topics.copies()
 
     def test_unless_it_began_behind_the_message(self, topics: Topics, register: Register) -> None:

@@ -35,10 +35,9 @@ def render_groups(groups: Sequence[LetterGroup], *, ids: bool) -> Table:
 
 
 def _reason(group: LetterGroup) -> Text:
-    """Return the pattern, and an example: an id, and the values in its reason."""
-    text = Text(printable(group.pattern))
-    said = "" if group.reason == group.pattern else f": {printable(group.reason)}"
-    return text.append(f"\nfor example {group.example}{said}", style="dim")
+    """Return the newest reason, and the id of its dead letter."""
+    text = Text(printable(group.title))
+    return text.append(f"\nthe newest: {group.example}", style="dim")
 
 
 def render_letter(letter: DeadLetter) -> Table:
