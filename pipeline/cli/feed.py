@@ -17,6 +17,7 @@ from fluxplain.kafka.topics.replay import replay as replay_observations
 from fluxplain.results.published import LocalFiles
 from fluxplain.schemas import OUTPUTS
 from fluxplain.schemas.late_label import LabelValue
+from fluxplain.schemas.wording import plural
 from fluxplain.sources import Columns, Source, SourceError, open_source, with_label_delay
 
 PATIENCE_S = 20.0
@@ -128,7 +129,7 @@ def replay(
         finally:
             # also after an interruption, so that a second run can skip these records
             progress.stop()
-            cli.console.print(f"Sent {display.sent:,} records.", highlight=False)
+            cli.console.print(f"Sent {plural(display.sent, 'record')}.", highlight=False)
 
 
 @cli.app.command(rich_help_panel=cli.FEED)

@@ -21,6 +21,7 @@ from fluxplain.models.scores import Scored
 from fluxplain.models.warm_start import unpickled, written
 from fluxplain.schemas import BadRecordError, Control, stream_name
 from fluxplain.schemas.control import NewModel
+from fluxplain.schemas.wording import plural
 from fluxplain.stages.intake.validation import check_version
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def withdraw(
         )
     _send(settings, Control(withdraw=version), partitions)
     topic = settings.topic(Control.TOPIC)
-    cli.say(f"{version}: withdrawn in {len(partitions)} partitions of {topic}")
+    cli.say(f"{version}: withdrawn in {plural(len(partitions), 'partition')} of {topic}")
 
 
 def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:

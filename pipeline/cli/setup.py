@@ -23,6 +23,7 @@ from fluxplain.kafka.registry.codec import check_registry
 from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.schemas import DeadLetter, stream_name
+from fluxplain.schemas.wording import plural
 
 topics_app = cli.group("topics", cli.PREPARE, "Create and describe the pipeline's topics.")
 checkpoints_app = cli.group(
@@ -218,9 +219,10 @@ def check_streams(settings: Config, partitions: int) -> None:
     """Raise ConfigError for settings of streams that do not exist."""
     missing = sorted(each for each in settings.streams if each >= partitions)
     if missing:
+        numbers = "number 0" if partitions == 1 else f"from 0 to {partitions - 1}"
         raise ConfigError(
             f"streams has {', '.join(map(str, missing))}, but {settings.topic(settings.source)} "
-            f"has {partitions} partitions, from 0 to {partitions - 1}"
+            f"has {plural(partitions, 'partition')}, {numbers}"
         )
 
 

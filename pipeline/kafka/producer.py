@@ -22,6 +22,7 @@ from fluxplain.kafka.timeouts import (
     PATIENCE_S,
     producer_settings,
 )
+from fluxplain.schemas.wording import plural
 
 log = logging.getLogger("fluxplain.producer")
 
@@ -186,7 +187,8 @@ class RecordProducer:
         count = self.partitions(topic, beyond=partition)
         if partition >= count:
             raise DeliveryError(
-                f"{topic} has {count} partitions, but no partition {partition}: add partitions"
+                f"{topic} has {plural(count, 'partition')}, but no partition {partition}: add "
+                "partitions"
             )
         return partition
 
@@ -305,7 +307,7 @@ class RecordProducer:
         if self.waiting and late_s > self._deadline_s:
             self._fail(
                 DeliveryError(
-                    f"{self.waiting} messages wait, and the broker has acknowledged none for "
+                    f"messages wait ({self.waiting}), and the broker has acknowledged none for "
                     f"{late_s:.0f} s: {self._why()}"
                 )
             )
@@ -315,7 +317,7 @@ class RecordProducer:
         why = self._why()
         if self.obstacle is None:
             log.warning("%d messages are not acknowledged yet: %s", self.waiting, why)
-        self.obstacle = f"{self.waiting} messages are not acknowledged: {why}"
+        self.obstacle = f"messages are not acknowledged ({self.waiting}): {why}"
 
     def _why(self) -> str:
         try:

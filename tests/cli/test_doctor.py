@@ -58,6 +58,7 @@ def test_a_pipeline_that_is_well_has_no_problem(with_topics: Path) -> None:
         "all 9 exist",
         "none are registered yet",
         "model: 0 messages to read",
+        "checkpoints: none yet, as is usual before the first start",
     ):
         assert part in found
 

@@ -25,6 +25,7 @@ from fluxplain.kafka.topics.create import topic_specs
 from fluxplain.kafka.topics.describe import Described
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.schemas import INPUTS, Note
+from fluxplain.schemas.wording import plural
 
 SKEW_S = 60.0
 """Seconds that a record's time may be ahead of this machine's clock."""
@@ -119,7 +120,15 @@ def _checkpoints(config: Config, metadata: ClusterMetadata) -> Iterator[Finding]
         except CheckpointError as error:
             yield Finding("problem", str(error))
     saved = [each for each in resumes if "resumes" in each]
-    yield ok(f"checkpoints: {len(saved)} of {len(resumes)} input partitions have one")
+    yield ok(resumable(len(saved), len(resumes)))
+
+
+def resumable(saved: int, partitions: int) -> str:
+    """Return how many of the input partitions have a checkpoint, as a finding."""
+    if not saved:
+        return "checkpoints: none yet, as is usual before the first start"
+    verb = "has" if saved == 1 else "have"
+    return f"checkpoints: {saved} of {plural(partitions, 'input partition')} {verb} one"
 
 
 def _groups(config: Config, *, embedded: bool) -> Iterator[Finding]:
@@ -132,8 +141,8 @@ def _groups(config: Config, *, embedded: bool) -> Iterator[Finding]:
     for replica in replicas:
         lag = sum(_lags(config, replica))
         count = members[config.group(replica)]
-        workers = "" if count is None else f", {count} workers"
-        what = f"{replica}: {lag:,} messages to read{workers}"
+        workers = "" if count is None else f", {plural(count, 'worker')}"
+        what = f"{replica}: {plural(lag, 'message')} to read{workers}"
         if lag and count == 0:
             yield Finding("warning", what, f"Start one: fluxplain worker --role {replica.role}")
         else:

@@ -17,6 +17,7 @@ from fluxplain.kafka.topics.create import (
     unequal_partitions,
 )
 from fluxplain.kafka.topics.describe import Described
+from fluxplain.schemas.wording import plural
 
 CHANGE = "Set it with kafka-configs.sh --alter --topic"
 
@@ -36,13 +37,14 @@ def topic_findings(config: Config, metadata: ClusterMetadata) -> Iterator[Findin
     if config.topic(config.source) not in missing:
         partitions = len(metadata.topics[config.topic(config.source)].partitions)
         check_streams(config, partitions)
-        yield ok(f"streams: {config.topic(config.source)} has {partitions} partitions")
+        yield ok(f"streams: {config.topic(config.source)} has {plural(partitions, 'partition')}")
     if not missing and (found := unequal_partitions(config, metadata)):
         yield Finding("problem", found, "Add partitions to those with fewer")
     if is_embedded_cluster(metadata):
         yield ok("topics: the embedded broker has no retention, compaction or replicas to check")
         return
-    yield from _settings(config, metadata, specs)
+    if specs:
+        yield from _settings(config, metadata, specs)
 
 
 def _settings(
@@ -55,7 +57,7 @@ def _settings(
             len(each.replicas) for each in metadata.topics[spec.name].partitions.values()
         )
         if replicas < spec.replication:
-            what = f"{spec.name} has {replicas} replicas, but topics.replication is"
+            what = f"{spec.name} has {plural(replicas, 'replica')}, but topics.replication is"
             remedy = "Add replicas with kafka-reassign-partitions.sh"
             unlike.append(Finding("warning", f"{what} {spec.replication}", remedy))
         unlike += differences(spec, found[spec.name])

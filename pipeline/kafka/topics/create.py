@@ -14,6 +14,7 @@ from fluxplain.kafka.embedded import PARTITIONS, is_embedded_cluster
 from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
 from fluxplain.kafka.timeouts import CREATE_S, REQUEST_S
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Note, Prediction, Reasons
+from fluxplain.schemas.wording import plural
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -192,7 +193,7 @@ def feature_partitions(config: Config) -> int:
     for name in map(config.topic, (Evaluation.TOPIC, Explanation.TOPIC)):
         if name in metadata.topics and (found := len(metadata.topics[name].partitions)) < wanted:
             raise BrokerError(
-                f"{name} has {found} partitions, but topics.partitions is {wanted}: add "
+                f"{name} has {plural(found, 'partition')}, but topics.partitions is {wanted}: add "
                 "partitions to the topic, or change the setting"
             )
     return wanted

@@ -47,7 +47,8 @@ class Described:
     def rights(self, topics: Sequence[str]) -> dict[str, set[str]]:
         """Return topic → the operations that this client may do."""
         describe = partial(self._admin.describe_topics, include_authorized_operations=True)
-        found = self._answers("cannot describe the topics", describe, TopicCollection([*topics]))
+        asked = TopicCollection([*topics]) if topics else []
+        found = self._answers("cannot describe the topics", describe, asked)
         return {name: _names(each.authorized_operations) for name, each in found.items()}
 
     def groups(self, names: Sequence[str]) -> dict[str, tuple[int, set[str]]]:
@@ -61,7 +62,12 @@ class Described:
         }
 
     def _answers(self, what: str, describe: Callable[..., _Futures], asked: Any) -> dict[Any, Any]:
-        """Return the answers; asks again for a while if a broker is not ready yet."""
+        """Return the answers; asks again for a while if a broker is not ready yet.
+
+        Nothing is asked about no things: the client refuses that.
+        """
+        if not asked:
+            return {}
         deadline = time.monotonic() + REQUEST_S
         while True:
             futures = describe(asked, request_timeout=REQUEST_S)
