@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from fluxplain.errors import UserError, shown
 from fluxplain.loading import import_strings
+from fluxplain.spelling import closest
 
 ENV_PREFIX = "FLUXPLAIN_"
 
@@ -74,13 +75,26 @@ def wrong(key: str, value: object, reason: str) -> ValueError:
     return ValueError(f"{key} is {shown(value)}, but {reason}")
 
 
+def meant(value: str, allowed: Iterable[str]) -> str:
+    """Return a hint at the allowed value that is closest to a wrong one, if any is similar.
+
+    >>> meant("crossentropy", ["brier", "cross_entropy"])
+    "; did you mean 'cross_entropy'?"
+    """
+    found = closest(value, allowed)
+    return "" if found is None else f"; did you mean {found!r}?"
+
+
 def check_names(
     key: str, names: Iterable[str], allowed: Collection[str], what: str = "features"
 ) -> None:
     """Raise ``ValueError`` for a name that is not among the allowed ones."""
     for name in names:
         if name not in allowed:
-            raise ValueError(f"{key} has {name!r}, but must have {what} only: {', '.join(allowed)}")
+            raise ValueError(
+                f"{key} has {name!r}, but must have {what} only: {', '.join(allowed)}"
+                f"{meant(name, allowed)}"
+            )
 
 
 def variable(table: str, key: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from fluxplain.config.base import Section, is_reference, with_tables
+from fluxplain.config.base import Section, is_reference, meant, with_tables
 from fluxplain.drift import detectors
 from fluxplain.schemas.methods import METHODS, WATCHED, Watched
 
@@ -18,7 +18,8 @@ def _name(value: str, names: Mapping[str, str]) -> str:
     value = _NAMES.get(value, value)
     if value in names or (value not in detectors.DETECTORS and is_reference(value)):
         return value
-    raise ValueError(f"must be {', '.join(map(repr, names))} or 'module:Class'")
+    allowed = ", ".join(map(repr, names))
+    raise ValueError(f"must be {allowed} or 'module:Class'{meant(value, names)}")
 
 
 def _schema(names: Mapping[str, str]) -> WithJsonSchema:

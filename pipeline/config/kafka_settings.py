@@ -24,6 +24,12 @@ def _addresses(value: str) -> str:
     servers = [each.strip() for each in value.split(",")]
     if not all(servers) or any(each.lower().startswith(("http:", "https:")) for each in servers):
         raise ValueError("must be host:port, of several brokers separated by commas, without http:")
+    for each in servers:
+        port = each.rpartition(":")[2]
+        if value != EMBEDDED and not (port.isascii() and port.isdigit()):
+            raise ValueError(
+                f"must be host:port, as {each}:9092, of several brokers separated by commas"
+            )
     return value
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -10,12 +11,16 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
 from fluxplain import evaluate, explain
-from fluxplain.config.base import ENV_PREFIX, ConfigError, variable
+from fluxplain.config.base import ENV_PREFIX, ConfigError, meant, variable
 from fluxplain.config.explain_settings import MINUS_SCORE
 from fluxplain.config.messages import explain_errors, secrets_of
 from fluxplain.config.replica import Role
 from fluxplain.config.root import Config
 from fluxplain.schemas.methods import Watched
+from fluxplain.schemas.wording import printable
+
+LONGEST_LINE = 200
+"""Characters shown of a line that is not TOML."""
 
 Caller = Role | Literal["reader"]
 """A process that uses only part of the settings."""
@@ -55,17 +60,35 @@ def load_config(path: Path, role: Caller | None = None) -> Config:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
+    text = ""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text)
     except OSError as error:
         hint = "; `fluxplain init` writes one" if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(f"cannot read {path}: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text") from None
     except ValueError as error:  # also for a number that is too long
-        raise ConfigError(f"{path} is not TOML: {error}") from None
+        raise ConfigError(f"{path} is not TOML: {error}{_line_of(error, text)}") from None
     except RecursionError:
         raise ConfigError(f"{path} is not TOML that can be read: it is nested too deeply") from None
+
+
+def _line_of(error: ValueError, text: str) -> str:
+    """Return the line of a mistake in TOML, and the remedy of the usual one."""
+    found = re.search(r"at line (\d+)", str(error))
+    lines = text.splitlines()
+    if found is None or int(found[1]) > len(lines):
+        return ""
+    line = lines[int(found[1]) - 1].strip()
+    secret = {key for table in Config.model_fields for key in secrets_of(table)}
+    is_setting = re.match(r"\[|[\w.\- ]+=\s*[^\s=]", line) is not None
+    if not is_setting or not secret.isdisjoint(re.findall(r"\w+", line)):
+        return ""  # never show what may be a secret
+    needs_quotes = re.fullmatch(r"[^=]+=\s*([A-Za-z_][^\s\"'#]*)\s*(#.*)?", line)
+    remedy = f': texts need quotes, as in "{needs_quotes[1]}"' if needs_quotes else ""
+    return f": {printable(line[:LONGEST_LINE])}{remedy}"
 
 
 def check_references(config: Config, role: Caller | None = None) -> None:
@@ -96,7 +119,7 @@ def _check_loss(config: Config) -> None:
     if ":" not in name and name not in allowed:
         raise ConfigError(
             f"explain.loss is {name!r}, but for label.type = {label!r} must be one of "
-            f"{', '.join(allowed)}, or module:function"
+            f"{', '.join(allowed)}, or module:function{meant(name, allowed)}"
         )
     loss = config.loss()
     try:

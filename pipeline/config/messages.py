@@ -1,13 +1,14 @@
 """Rewords Pydantic's errors: one line for each wrong setting, without secrets."""
 
 import re
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import SecretStr, ValidationError
 
+from fluxplain.config.base import meant
 from fluxplain.config.tables import Tables
 from fluxplain.errors import shown
+from fluxplain.spelling import closest
 
 Location = tuple[int | str, ...]
 
@@ -44,8 +45,7 @@ def _meant(item: Any) -> str:
     if item["type"] != "literal_error" or not isinstance(item["input"], str):
         return ""
     allowed = re.findall(r"'([^']*)'", item["ctx"]["expected"])
-    close = get_close_matches(item["input"], allowed, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return meant(item["input"], allowed)
 
 
 def secrets_of(table: str) -> list[str]:
@@ -60,9 +60,9 @@ def _suggestion(location: Location) -> str:
     *table, wrong = map(str, location)
     hidden = secrets_of(table[0]) if table else []
     names = [name for name in _keys(table) if name not in hidden]
-    close = get_close_matches(wrong, names, n=1)
-    meant = f"; did you mean {close[0]}?" if close else ""
-    return f"{meant}; allowed here: {', '.join(names)}" if names else ""
+    close = closest(wrong, names)
+    hint = "" if close is None else f"; did you mean {close}?"
+    return f"{hint}; allowed here: {', '.join(names)}" if names else ""
 
 
 def _keys(path: list[str]) -> dict[str, Any]:

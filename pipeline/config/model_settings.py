@@ -1,12 +1,12 @@
 """The table ``[model]``."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from fluxplain.config.base import ConfigError, Reference, Section, content, load
+from fluxplain.config.base import ConfigError, Reference, Section, content, load, meant
 from fluxplain.evaluate import Kind as EvaluatorKind
 from fluxplain.loading.import_strings import parameters
 from fluxplain.models.warm_start import unpickled
@@ -92,5 +92,10 @@ class ModelSettings(Section):
         except Exception as error:
             raise ConfigError(
                 f"{self.origin}, called with model.params = {self.params}, failed: "
-                f"{type(error).__name__}: {error}"
+                f"{type(error).__name__}: {error}{self._meant(parameters(factory))}"
             ) from error
+
+    def _meant(self, names: Collection[str]) -> str:
+        """Return hints at the parameters of a factory that wrong ones may have been meant for."""
+        wrong = [name for name in self.params if name not in names]
+        return "".join(meant(name, names) for name in wrong) if "kwargs" not in names else ""

@@ -3,10 +3,12 @@
 import importlib
 import inspect
 import os
+import pkgutil
 import sys
-from collections.abc import Callable
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable
 from typing import Any, cast
+
+from fluxplain.spelling import closest
 
 
 def load(reference: str) -> Callable[..., Any]:
@@ -30,18 +32,37 @@ def load(reference: str) -> Callable[..., Any]:
             target = getattr(target, part)
     except Exception as error:  # the user's module may raise anything
         if target is not None and isinstance(error, AttributeError):
-            close = get_close_matches(part, dir(target), n=1)
-            meant = f"; did you mean {close[0]}?" if close else ""
+            meant = _meant(part, dir(target))
             raise ValueError(f"{module_name} has no {name}{meant}") from None
         sought = ""
         if isinstance(error, ModuleNotFoundError):
             sought = f"; looked in {os.getcwd()} and among the installed packages"
+            sought += _meant(*_unknown_module(module_name))
         raise ValueError(
             f"cannot import {module_name}: {type(error).__name__}: {error}{sought}"
         ) from error
     if not callable(target):
         raise ValueError("it is not a function or class")
     return cast(Callable[..., Any], target)
+
+
+def _meant(name: str, names: Iterable[str]) -> str:
+    found = closest(name, names)
+    return "" if found is None else f"; did you mean {found}?"
+
+
+def _unknown_module(name: str) -> tuple[str, list[str]]:
+    """Return the first part of a module's name that is not there, and the names beside it."""
+    parent, _, rest = name.partition(".")
+    if parent not in sys.modules:
+        return parent, [each.name for each in pkgutil.iter_modules()]
+    while rest:
+        part, _, rest = rest.partition(".")
+        if f"{parent}.{part}" not in sys.modules:
+            folders = getattr(sys.modules[parent], "__path__", [])
+            return part, [each.name for each in pkgutil.iter_modules(folders)]
+        parent = f"{parent}.{part}"
+    return name, []
 
 
 def parameters(factory: Callable[..., Any]) -> frozenset[str]:

@@ -56,6 +56,12 @@ def local(folder: Path, out: str = "results") -> Ended:
         ("GaussianNB", "GausianNB", "has no GausianNB; did you mean GaussianNB?"),
         ("amount =", "amuont =", "visits, fraud; did you mean 'amount'?"),
         ('"fraud"', '"fruad"', "visits, fraud; did you mean 'fraud'?"),
+        (
+            'amount = "numeric"',
+            "amount = numeric",
+            '(at line 3, column 10): amount = numeric: texts need quotes, as in "numeric"',
+        ),
+        ("[label]", "[label", "(at line 5, column 7): [label"),
         ('"boolean"', '"number"', "gives a classifier, but label.type is 'number'"),
     ],
 )

@@ -60,6 +60,17 @@ explain.groups.x = ['age']; explain.features.x = ['ipdp'] => explain.features.x 
 explain.groups.x = ['age']; explain.features.age = ['ipfi'] => explain.features.age & its group
 explain.loss = 'hinge' => explain.loss & 'hinge' & cross_entropy, zero_one, brier
 explain.loss = 'no.such.module:thing' => explain.loss & no.such.module:thing & cannot import
+explain.loss = 'crossentropy' => explain.loss is 'crossentropy' & did you mean 'cross_entropy'?
+model.factory = 'river.forrest:ARFClassifier' => did you mean forest?
+model.factory = 'rivr.forest:ARFClassifier' => did you mean river?
+model.factory = 'river.forest:ARFClassifier'; model.params = {n_model = 3} =>
+  model.factory & did you mean 'n_models'?
+drift.detector = 'adwim' => drift.detector is 'adwim' & did you mean 'adwin'?
+drift.detector = 'adwin'; drift.params.clocks = 8 => drift.params.clocks & did you mean clock?
+missing.features.Age = 'skip' => missing.features has 'Age' & did you mean 'age'?
+kafka.bootstrap_servers = '127.0.0.1' =>
+  kafka.bootstrap_servers is '127.0.0.1' & must be host:port, as 127.0.0.1:9092
+kafka.bootstrap_servers = 'a:9092, b' => must be host:port, as b:9092
 explain.loss = 'json:loads.x' => explain.loss & json has no loads.x
 explain.loss = 'json:JSONDecoder' => explain.loss & a function of (label, output)
 explain.loss = 'absolute_error' => explain.loss & 'boolean' & cross_entropy, zero_one, brier
@@ -311,6 +322,18 @@ def test_every_wrong_setting_has_a_line(refused: Refused) -> None:
     assert keys(
         "streams.1.explain.alpha = 5; streams.1.explain.emit_every = 0; streams.2.kafka.x = 'me'"
     ) == ["streams.1.explain.alpha", "streams.1.explain.emit_every", "streams.2.kafka"]
+
+
+@pytest.mark.parametrize(
+    "line", [f"password = {SECRET}", f"kafka = {{password = {SECRET}}}", f'"{SECRET}']
+)
+def test_a_line_that_is_not_toml_is_not_shown_if_it_may_hold_a_secret(
+    folder: Path, line: str
+) -> None:
+    (folder / "wrong.toml").write_text(f"[kafka]\n{line}\n")
+    with pytest.raises(ConfigError, match="is not TOML") as caught:
+        load_config(folder / "wrong.toml")
+    assert SECRET not in str(caught.value)
 
 
 def test_secrets_are_not_among_the_keys_of_a_file(refused: Refused) -> None:
