@@ -19,6 +19,9 @@ Id = Number | str
 MOST_NAMES, MOST_SHOWN = 5, 60
 """Fields of a message without ``x`` that its reason names, and the characters of each."""
 
+MOST_FLAW = 300
+"""Characters of the reason for which a message says itself that it is no observation."""
+
 FIELDS = frozenset({"x", "y", "id", "ts"})
 """Fields of an observation; those of a late label are among them."""
 
@@ -57,6 +60,8 @@ class Observation(Record):
         """
         check_case(fields)
         if "x" not in fields:
+            if isinstance(fields.get("flaw"), str):  # of a row that a file lacks cells of
+                raise BadRecordError(fields["flaw"][:MOST_FLAW])
             hint = _in_place_of_x(fields)
             raise BadRecordError(f"no x: an observation needs an object of feature values{hint}")
         x = fields["x"]

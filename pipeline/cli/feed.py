@@ -31,8 +31,8 @@ class Recorded:
     source: Annotated[
         str,
         typer.Argument(
-            help="A CSV file (.csv, .csv.gz) with a header, a Parquet file (.parquet), or a River "
-            "data set: river:Phishing, river:Agrawal?classification_function=1"
+            help="A CSV file (.csv, .tsv, .txt) with a header, a Parquet file (.parquet), or a "
+            "River data set: river:Phishing, river:Agrawal?classification_function=1"
         ),
     ]
     config: cli.ConfigPath = cli.DEFAULT_CONFIG

@@ -32,7 +32,7 @@ def init(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="A CSV file (.csv, .csv.gz) with a header, or a Parquet file, whose columns "
+            help="A CSV file (.csv, .tsv, .txt) with a header, or a Parquet file, whose columns "
             "become features. Without a file or a topic the settings have examples."
         ),
     ] = None,
@@ -166,6 +166,8 @@ def say_proposal(proposal: Proposal) -> None:
     cli.say(f"{numeric} numeric and {categorical} categorical features")
     for name, reason in proposal.left_out.items():
         cli.say(f"  without {printable(name) or 'the column without a name'}: {reason}")
+    for name, doubt in proposal.doubts.items():
+        cli.say(f"  look at {printable(name)}: {printable(doubt)}")
     if proposal.label_type != "none":
         cli.say(f"label: {printable(proposal.label or 'y')} ({proposal.label_type})")
     for use, column in (("id", proposal.id), ("time", proposal.ts)):

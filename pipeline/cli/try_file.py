@@ -35,7 +35,7 @@ def try_file(
     roles: Roles,
     source: Annotated[
         str,
-        typer.Argument(help="A CSV file (.csv, .csv.gz) with a header, or a Parquet file."),
+        typer.Argument(help="A CSV file (.csv, .tsv, .txt) with a header, or a Parquet file."),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path(
         "results"

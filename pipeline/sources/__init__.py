@@ -15,7 +15,7 @@ from fluxplain.config import Config
 from fluxplain.schemas.late_label import LabelValue
 from fluxplain.sources.csv_file import open_csv
 from fluxplain.sources.river_data import RIVER, open_river
-from fluxplain.sources.source import Columns, Source, SourceError
+from fluxplain.sources.source import Columns, Source, SourceError, is_csv, is_parquet
 
 __all__ = ["Columns", "Source", "SourceError", "open_source", "with_label_delay"]
 
@@ -28,8 +28,8 @@ def open_source(
 ) -> Source:
     """Return the observations of a file or a River data set.
 
-    `source` is the path of a ``.csv`` or ``.csv.gz`` file (header row, UTF-8; see
-    :mod:`fluxplain.sources.dialect`), or of a ``.parquet`` file; or
+    `source` is the path of a ``.csv``, ``.tsv`` or ``.txt`` file, also with ``.gz`` (header row,
+    UTF-8; see :mod:`fluxplain.sources.dialect`), or of a ``.parquet`` file; or
     ``river:NAME?parameter=value&…``. A synthetic data set without a seed gets ``config.seed``.
     `columns` name those of a file for label, id and time; the label's is by default
     ``config.label.column``. `limit` is the maximum number of observations.
@@ -63,14 +63,15 @@ def open_source(
             )
         return open_river(source, config, limit)
     columns = replace(columns, label=columns.label or config.label.column)
-    if source.endswith((".csv", ".csv.gz")):
+    if is_csv(source):
         return open_csv(source, config, columns, limit)
-    if source.endswith(".parquet"):
+    if is_parquet(source):
         from fluxplain.sources.parquet_file import open_parquet  # noqa: PLC0415  loads Arrow
 
         return open_parquet(source, config, columns, limit)
     raise SourceError(
-        f"{source} is not a source: give a .csv, .csv.gz or .parquet file, or {RIVER}NAME"
+        f"{source} is not a source: give a .csv, .tsv, .txt, .csv.gz or .parquet file, or "
+        f"{RIVER}NAME"
     )
 
 

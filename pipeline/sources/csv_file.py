@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import shlex
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 import orjson
 
 from fluxplain.config import Config
+from fluxplain.schemas.wording import plural
 from fluxplain.sources.dialect import Dialect, dialect_of
 from fluxplain.sources.source import (
     Columns,
@@ -22,8 +24,9 @@ from fluxplain.sources.source import (
     check_columns,
 )
 
-COUNTED_BYTES = {".csv": 16 * 2**20, ".gz": 4 * 2**20}
-"""Largest file in bytes to read twice to count its records: about a second on a small machine."""
+COUNTED_BYTES, COUNTED_GZIP_BYTES = 16 * 2**20, 4 * 2**20
+"""Largest plain and compressed file in bytes to read twice to count its records: about a second on
+a small machine."""
 
 
 FIRST_LINES = 1_000
@@ -39,8 +42,9 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
         raise SourceError(f"{source} is empty")
     if first is None:
         raise SourceError(f"{source} has a header, but no records")
-    check_columns(source, header[1], config, columns)
-    names, observations = header[1], Observations(config, columns, as_written)
+    names = names_of(header[1])
+    check_columns(source, names, config, columns)
+    observations = Observations(config, columns, as_written)
     numbers = {name for name, kind in config.features.items() if kind == "numeric"}
     if config.label.type != "string" and columns.label is not None:
         numbers.add(columns.label)
@@ -52,17 +56,26 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
         line, cells = row
         if len(cells) != len(names):
             # cells may be in the wrong columns: becomes a dead letter with all of them
-            problem = f"line {line} has {len(cells)} cells, the header {len(names)}"
-            return orjson.dumps({"x": problem, "cells": cells})
+            problem = f"line {line} has {plural(len(cells), 'cell')}, the header {len(names)}"
+            return orjson.dumps({"flaw": problem, "cells": cells})
         return observations.encode({n: value(n, c) for n, c in zip(names, cells, strict=True)})
 
     def records() -> Iterator[tuple[int, list[str]]]:
         return islice(rows_of(path, dialect), 1, None if limit is None else limit + 1)
 
     total = None
-    if path.stat().st_size <= COUNTED_BYTES[path.suffix]:
+    if path.stat().st_size <= (COUNTED_GZIP_BYTES if _is_gzip(path) else COUNTED_BYTES):
         total = sum(1 for _ in records())
     return Source(source, total, lambda: map(parse, records()))
+
+
+def names_of(header: list[str]) -> list[str]:
+    """Return the names of columns, without the blanks around them."""
+    return [cell.strip() for cell in header]
+
+
+def _is_gzip(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
 
 
 def read_dialect(path: Path) -> Dialect:
@@ -104,8 +117,10 @@ def _read(path: Path, line: Callable[[], int]) -> Iterator[io.TextIOBase]:
         with _open_text(path) as file:
             yield file
     except UnicodeDecodeError:
-        problem = f"{path} is not UTF-8 text (after line {line()}): convert it, as with iconv"
-        raise SourceError(problem) from None
+        where = f" (after line {line()})" if line() else ""
+        raise SourceError(
+            f"{path} is not UTF-8 text{where}: convert it, as with {_conversion(path)}"
+        ) from None
     except csv.Error as error:
         problem = str(error)
         if "field limit" in problem:
@@ -119,7 +134,18 @@ def _read(path: Path, line: Callable[[], int]) -> Iterator[io.TextIOBase]:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
 
 
+def _conversion(path: Path) -> str:
+    """Return the command that converts a file of the encoding that it seems to have."""
+    with gzip.open(path, "rb") if _is_gzip(path) else path.open("rb") as file:
+        first = file.read(100)
+    encoding = "UTF-16" if first[:2] in {b"\xff\xfe", b"\xfe\xff"} else "WINDOWS-1252"
+    name = shlex.quote(str(path))
+    given = f"gzip -dc {name} | iconv" if _is_gzip(path) else "iconv"
+    read = "" if _is_gzip(path) else f" {name}"
+    return f"`{given} -f {encoding} -t UTF-8{read} > utf8.csv`"
+
+
 def _open_text(path: Path) -> io.TextIOBase:
-    if path.suffix == ".gz":
+    if _is_gzip(path):
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")

@@ -27,12 +27,20 @@ def _decimal(mark: str, other: str) -> re.Pattern[str]:
 _DECIMAL_COMMA, _DECIMAL_POINT = _decimal(",", r"\."), _decimal(r"\.", ",")
 
 
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?\s*")
+"""A number, where commas separate thousands."""
+
+
 class Dialect(NamedTuple):
-    """What separates cells, whether commas separate decimals, and whether spaces precede cells."""
+    """What separates cells, and whether spaces precede cells.
+
+    Commas in numbers separate decimals or thousands; neither, if the cells do not say which.
+    """
 
     delimiter: str = ","
     has_decimal_commas: bool = False
     has_spaces: bool = False
+    has_thousands: bool = False
 
     def number(self, cell: str) -> str | None:
         """Return the text of a number as Python writes it; None if it is missing.
@@ -41,9 +49,13 @@ class Dialect(NamedTuple):
         --------
         >>> Dialect(";", has_decimal_commas=True).number("2,5"), Dialect().number("NA")
         ('2.5', None)
+        >>> Dialect(has_thousands=True).number("8,637.75")
+        '8637.75'
         """
         if cell in MISSING:
             return None
+        if self.has_thousands and _THOUSANDS.fullmatch(cell):
+            return cell.replace(",", "")
         has_comma = self.has_decimal_commas and _WITH_COMMA.fullmatch(cell)
         return cell.replace(".", "").replace(",", ".") if has_comma else cell
 
@@ -56,9 +68,9 @@ def dialect_of(lines: Sequence[str]) -> Dialect:
     Examples
     --------
     >>> dialect_of(["a;b", "1,5;x", "2;y"])
-    Dialect(delimiter=';', has_decimal_commas=True, has_spaces=False)
+    Dialect(delimiter=';', has_decimal_commas=True, has_spaces=False, has_thousands=False)
     >>> dialect_of(["only", "1,5"])
-    Dialect(delimiter=',', has_decimal_commas=False, has_spaces=False)
+    Dialect(delimiter=',', has_decimal_commas=False, has_spaces=False, has_thousands=False)
     """
     delimiter = max(DELIMITERS, key=lambda each: _fit(_rows(lines, each)))
     rows = _rows(lines, delimiter)
@@ -68,8 +80,10 @@ def dialect_of(lines: Sequence[str]) -> Dialect:
     has_spaces = all(name.startswith(" ") for name in header[1:])
     cells = [cell for row in rows[1:] for cell in row]
     has_points = delimiter == "," or any(map(_DECIMAL_POINT.fullmatch, cells))
-    has_commas = not has_points and any(map(_DECIMAL_COMMA.fullmatch, cells))
-    return Dialect(delimiter, has_commas, has_spaces)
+    has_decimal_commas = any(map(_DECIMAL_COMMA.fullmatch, cells))
+    has_thousands = has_points and not has_decimal_commas
+    has_thousands = has_thousands and any(map(_THOUSANDS.fullmatch, cells))
+    return Dialect(delimiter, has_decimal_commas and not has_points, has_spaces, has_thousands)
 
 
 def _rows(lines: Sequence[str], delimiter: str, *, skip: bool = True) -> list[list[str]]:

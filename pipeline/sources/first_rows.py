@@ -5,12 +5,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fluxplain.sources.csv_file import read_dialect, rows_of
+from fluxplain.sources.csv_file import names_of, read_dialect, rows_of
 from fluxplain.sources.dialect import Dialect
-from fluxplain.sources.source import SourceError, check_unique, finite, plain
+from fluxplain.sources.source import SourceError, check_unique, finite, is_csv, is_parquet, plain
 
 MOST_ROWS = 10_000
 """Rows of a sample."""
+
+
+NEARLY_ALL = 0.99
+"""Share of numbers from which a column is one of numbers: the other cells are mistakes."""
 
 
 class Column(NamedTuple):
@@ -32,14 +36,17 @@ def sample_of(source: str) -> list[Column]:
 
     Raises SourceError if it cannot be read or has no rows.
     """
-    if source.endswith((".csv", ".csv.gz")):
+    if is_csv(source):
         columns = [*_of_csv(Path(source))]
-    elif source.endswith(".parquet"):
+    elif is_parquet(source):
         columns = [*_of_parquet(source)]
     else:
-        raise SourceError(f"{source} is not a source: give a .csv, .csv.gz or .parquet file")
+        raise SourceError(
+            f"{source} is not a source: give a .csv, .tsv, .txt, .csv.gz or .parquet file"
+        )
     if not columns or not any(len(each.values) + each.missing for each in columns):
-        raise SourceError(f"{source} has no records")
+        single = "; its only row is taken as the header" if columns else ""
+        raise SourceError(f"{source} has no records{single}")
     check_unique(source, [each.name for each in columns])
     return columns
 
@@ -55,7 +62,7 @@ def _of_csv(path: Path) -> Iterator[Column]:
             f"{path}: the first row has {len(header)} cells, but most others do not: it must be "
             "the header, without lines above it"
         )
-    for place, name in enumerate(header):
+    for place, name in enumerate(names_of(header)):
         cells = [row[place] for row in whole]
         texts = _present(cells, dialect)
         yield Column(name, [*map(finite, texts)], texts, len(cells) - len(texts))
@@ -64,7 +71,8 @@ def _of_csv(path: Path) -> Iterator[Column]:
 def _present(cells: list[str], dialect: Dialect) -> list[str]:
     """Return the cells with a value, as they are read: NA is missing only among numbers."""
     found = [text for cell in cells if (text := dialect.number(cell)) is not None]
-    if all(isinstance(finite(text), float) for text in found):
+    numbers = sum(isinstance(finite(text), float) for text in found)
+    if numbers >= NEARLY_ALL * len(found):
         return found
     return [cell for cell in cells if cell]
 

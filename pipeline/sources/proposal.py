@@ -1,13 +1,16 @@
 """Proposes features with types, label, id and time for the columns of a file or of messages."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from fluxplain.config import FeatureType, LabelType
 from fluxplain.sources.dialect import MISSING
-from fluxplain.sources.first_rows import Column
+from fluxplain.sources.first_rows import NEARLY_ALL, Column
 from fluxplain.sources.source import SourceError, closest
 
 MOST_CATEGORIES = 1_000
@@ -33,6 +36,19 @@ _CODE = re.compile(r"0\d+|[1-9]\d{15,}")
 """A number that is written like a code: the zero of 0123, or the last of many digits, would get
 lost."""
 
+_DAYS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_FORMS = tuple(day + clock for day in _DAYS for clock in _CLOCKS)
+"""Dates and times as spreadsheets write them, beside ISO 8601."""
+
+_AFFIXED = re.compile(
+    r"\s*([$€£¥]|[A-Z]{3}(?= ))?\s*[+-]?\d[\d.,']*\s*([%$€£¥‰°]|(?<= )[A-Za-z]{1,3})?\s*"
+)
+"""A number with a currency, percent sign or unit, or with commas or points that may be either."""
+
+MOST_SHOWN, LONGEST_SHOWN = 3, 60
+"""Texts that a reason shows, and the characters of each."""
+
 EPOCH_S = 10**9
 """Seconds since 1970 in 2001; later times, and those in smaller units, are larger."""
 
@@ -40,6 +56,15 @@ MIXED = 0.9
 """Share of numbers from which a few texts among them do not make them categories."""
 
 _TRUTHS = ({"0", "1"}, {"0.0", "1.0"}, {"true", "false"}, {"yes", "no"})
+
+
+_WRITTEN_TRUTHS = frozenset(text for pair in _TRUTHS for text in pair)
+
+MIXED_TRUTHS = (
+    "true and false are written in several ways, which are different classes; "
+    'label.type = "boolean" takes those of a file as two'
+)
+"""Doubt about labels such as yes, no, 1 and 0."""
 
 
 class Named(NamedTuple):
@@ -53,8 +78,9 @@ class Named(NamedTuple):
 class Proposal(NamedTuple):
     """What the columns are.
 
-    ``features`` are name → type, ``left_out`` the other columns with the reason. ``label``, ``id``
-    and ``ts`` are None also where observations have fields of their own for these.
+    ``features`` are name → type, ``left_out`` the other columns with the reason, ``doubts`` columns
+    with what the user should look at. ``label``, ``id`` and ``ts`` are None also where observations
+    have fields of their own for these.
     """
 
     features: dict[str, FeatureType]
@@ -64,10 +90,11 @@ class Proposal(NamedTuple):
     label: str | None = None
     id: str | None = None
     ts: str | None = None
+    doubts: Mapping[str, str] = MappingProxyType({})
 
 
 Kind = tuple[FeatureType | None, str]
-"""The type of a feature; None for a column that is of no use, with the reason."""
+"""The type of a feature, with a doubt if any; None for a column of no use, with the reason."""
 
 
 def label_among(columns: Sequence[Column]) -> str | None:
@@ -121,17 +148,21 @@ def _proposal(
     if not features:
         told = "; ".join(f"{name}: {reason}" for name, (_, reason) in [*kinds.items()][:5])
         raise SourceError("no column is of use as a feature" + (told and f" ({told})"))
+    doubts = {name: doubt for name, (kind, doubt) in kinds.items() if kind is not None and doubt}
+    if label is not None and (doubt := _doubt_about_classes(label)):
+        doubts[label.name] = doubt
     return Proposal(
         features,
         left_out={name: reason for name, (kind, reason) in kinds.items() if kind is None},
         label_type="none" if label is None else label_type(label),
         has_missing=any(columns[name].missing for name in features),
+        doubts=doubts,
     )
 
 
 def label_type(column: Column) -> LabelType:
     """Return the type of the labels in a column; raise SourceError if they are of no use."""
-    different = {*column.texts}
+    different = {text.strip() for text in column.texts}
     if _is_nested(column):
         raise SourceError(
             f"the label {column.name!r} has lists or objects, but needs single values"
@@ -143,7 +174,7 @@ def label_type(column: Column) -> LabelType:
         )
     if _are_truths(column):
         return "boolean"
-    if all(map(_is_date, different)):
+    if _moments([*different]) is not None:
         raise SourceError(f"the label {column.name!r} is a date or time, neither class nor number")
     if column.is_typed and not _are_texts(column) and not _are_numbers(column):
         raise SourceError(
@@ -167,15 +198,69 @@ def label_type(column: Column) -> LabelType:
 def _are_truths(column: Column) -> bool:
     if column.is_typed:
         return all(isinstance(each, int) and each in {0, 1} for each in column.values)
-    return {text.lower() for text in {*column.texts} - MISSING} in _TRUTHS
+    return {text.strip().lower() for text in {*column.texts} - MISSING} in _TRUTHS
+
+
+def _doubt_about_classes(label: Column) -> str:
+    """Return which texts may be one class that is written in several ways; empty if none may."""
+    if _are_truths(label) or _is_numeric(label):
+        return ""
+    classes: dict[str, set[str]] = {}
+    for text in label.texts:
+        # labels of a file are read without the blanks around them
+        own = text if label.is_typed else text.strip()
+        classes.setdefault(text.strip().lower(), set()).add(own)
+    if classes.keys() <= _WRITTEN_TRUTHS and {*classes} not in _TRUTHS:
+        return MIXED_TRUTHS
+    alike = next((sorted(texts) for texts in classes.values() if len(texts) > 1), [])
+    listed = ", ".join(repr(each[:LONGEST_SHOWN]) for each in alike)
+    return f"{listed} differ by case or blanks only, but are different classes" if alike else ""
 
 
 def _feature(column: Column) -> Kind:
     """Return the type of a feature; None for a column that is of no use, with the reason."""
+    odd = _odd_among_numbers(column)
+    if odd:
+        return "numeric", odd_cells(odd, len(column.values))
     reason = _unusable(column) or _useless(column)
     if reason is not None:
         return None, reason
-    return "numeric" if _is_measured(column) else "categorical", ""
+    if _is_measured(column):
+        return "numeric", ""
+    is_doubtful = len({*column.texts}) > MOST_CLASSES
+    return "categorical", (_written_numbers(column) or "") if is_doubtful else ""
+
+
+def _odd_among_numbers(column: Column) -> list[str]:
+    """Return the few texts of a column, if nearly all of its values are numbers; else none."""
+    odd = [each for each in column.values if isinstance(each, str)]
+    if not 0 < len(odd) <= (1 - NEARLY_ALL) * len(column.values) or _unusable(column):
+        return []
+    kept = [
+        (value, text)
+        for value, text in zip(column.values, column.texts, strict=True)
+        if not isinstance(value, str)
+    ]
+    values, texts = [value for value, _ in kept], [text for _, text in kept]
+    numbers = column._replace(values=values, texts=texts)
+    is_numeric = len({*texts}) > MOST_CLASSES and _is_measured(numbers)
+    return odd if is_numeric else []
+
+
+def odd_cells(odd: Sequence[str], count: int) -> str:
+    """Return the doubt about a column of numbers with a few texts.
+
+    Examples
+    --------
+    >>> odd_cells(["oops"], 3_004)
+    "1 of 3,004 values is no number, such as 'oops': it becomes a dead letter"
+    """
+    shown = ", ".join(repr(each[:LONGEST_SHOWN]) for each in [*dict.fromkeys(odd)][:MOST_SHOWN])
+    verbs = ("is", "it becomes a dead letter")
+    if len(odd) > 1:
+        verbs = ("are", "they become dead letters")
+    what = f"{len(odd):,} of {count:,} values {verbs[0]} no number"
+    return f"{what}, such as {shown}: {verbs[1]}"
 
 
 def _unusable(column: Column) -> str | None:
@@ -200,14 +285,28 @@ def _useless(column: Column) -> str | None:
         return _always(column)
     if _is_measured(column):
         return None
-    if all(map(_is_date, column.texts)):
-        return "a date or time"
+    if _moments(column.texts) is not None:
+        return f"a date or time, which can be the observations' (--ts {shlex.quote(column.name)})"
     odd = _text_among_numbers(column)
     if odd is not None and (different > MOST_CLASSES or column.is_typed):
         return f"numbers, but also {odd[:60]!r}"
     if different > MOST_CATEGORIES or different > max(20, len(column.texts) // 2):
-        return f"{different:,} different texts, such as {column.texts[0][:60]!r}"
+        return _written_numbers(column) or (
+            f"{different:,} different texts, such as {column.texts[0][:LONGEST_SHOWN]!r}"
+        )
     return None
+
+
+def _written_numbers(column: Column) -> str | None:
+    """Return how to write texts that are numbers with signs around them; None if they are not."""
+    found = [match for text in column.texts if (match := _AFFIXED.fullmatch(text))]
+    signs = sorted({sign for match in found for sign in match.groups() if sign})
+    if not signs and any("," in match[0] for match in found):
+        signs = ["commas"]
+    if not signs or len(found) < MIXED * len(column.texts):
+        return None
+    example = column.texts[0][:LONGEST_SHOWN]
+    return f"numbers with {', '.join(signs)}, such as {example!r}: write them as plain numbers"
 
 
 def _always(column: Column) -> str:
@@ -249,13 +348,27 @@ def _is_time(column: Column) -> bool:
     if not column.texts or column.missing:
         return False
     is_named = column.name.lower() in TIMES
-    if all(map(_is_date, column.texts)):
-        return is_named or column.texts == sorted(column.texts)
+    moments = _moments(column.texts)
+    if moments is not None:
+        return is_named or moments == sorted(moments)
     if not is_named or not _are_numbers(column):
         return False
     # messages of several partitions have no order
     is_epoch = column.is_typed and min(column.values) >= EPOCH_S
     return is_epoch or column.values == sorted(column.values)
+
+
+def _moments(texts: Sequence[str]) -> Sequence[Any] | None:
+    """Return sort keys of dates or times that are all written alike; None if they are none.
+
+    Day and month of 01/02/2026 may be either: where both orders fit, that of the month first.
+    """
+    if all(map(_is_date, texts)):
+        return texts  # as these are sorted, but for zones
+    for form in _FORMS:
+        with suppress(ValueError):
+            return [datetime.strptime(text, form) for text in texts]
+    return None
 
 
 def _is_date(text: str) -> bool:

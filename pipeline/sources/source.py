@@ -25,6 +25,26 @@ MOST_WHOLE = 2**63
 """Magnitude from which decimals become floats: not all JSON readers have larger integers."""
 
 
+CSV_ENDINGS = (".csv", ".tsv", ".txt")
+"""Endings of CSV files, whatever separates their cells; each may be followed by ``.gz``."""
+
+
+def is_csv(source: str) -> bool:
+    """Return whether a path is that of a CSV file, by its ending in any case.
+
+    Examples
+    --------
+    >>> is_csv("U.CSV"), is_csv("data.tsv.gz"), is_csv("data.parquet")
+    (True, True, False)
+    """
+    return source.lower().removesuffix(".gz").endswith(CSV_ENDINGS)
+
+
+def is_parquet(source: str) -> bool:
+    """Return whether a path is that of a Parquet file, by its ending in any case."""
+    return source.lower().endswith(".parquet")
+
+
 class SourceError(UserError, ValueError):
     """Observations that cannot be read. The message is one line, written for users."""
 
@@ -158,7 +178,7 @@ def label(value: Any, kind: LabelType) -> Any:
     """Convert a label to the configured type if that keeps its value; otherwise leave it."""
     y = plain(value)
     if kind == "string":
-        return str(y)
+        return str(y).strip()
     if isinstance(y, str):
         return _label_of_text(y, kind)
     if kind == "boolean":

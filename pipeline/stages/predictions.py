@@ -79,7 +79,12 @@ def _check_classes(classes: list[Label], kind: LabelType) -> None:
     could_be = _COULD_BE.get(kind)
     other = [label for label in classes if could_be is not None and not could_be(label)]
     if other:
-        raise ValueError(f"an output has the class {other[0]!r}, but label.type is {kind!r}")
+        takes = {bool: "boolean", int: "integer", str: "string"}.get(type(other[0]), "string")
+        raise ValueError(
+            f"an output has the class {other[0]!r}, but label.type is {kind!r}: set it to "
+            f"{takes!r} and send labels as the model has them, or take a model that has learned "
+            "these labels"
+        )
 
 
 _COULD_BE: Mapping[LabelType, Callable[[Label], bool]] = {

@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ FILES: dict[str, tuple[str, dict[str, str], str]] = {
     "commas that may mean thousands": (
         "amount;visits;shop;label\n"
         + lines(";", amount, lambda r: f"1,{100 + int(r['key'][1:])}", shop, big),
-        {},
+        {"amount": "numeric", "visits": "numeric", "shop": "categorical"},
         "boolean",
     ),
     "spaces after commas": (
@@ -223,11 +224,83 @@ def test_ids_and_times_are_found_and_what_is_of_no_use_is_left_out(tmp_path: Pat
 
 def test_a_column_that_is_left_out_shows_a_text_of_it(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
-    some = (lambda r: f"{amount(r)} EUR", lambda r: "-" if r["key"] == "k9" else r["key"][1:])
+    some = (lambda r: f"{amount(r)} EUR", lambda r: "-" if r["key"] > "k95" else r["key"][1:])
     path.write_text("price,age,b,label\n" + lines(",", *some, amount, big))
     left_out = proposed(path).left_out
-    assert re.fullmatch(r"\d+ different texts, such as '[\d.]+ EUR'", left_out["price"])
+    assert re.fullmatch(
+        r"numbers with EUR, such as '[\d.]+ EUR': write them as plain numbers", left_out["price"]
+    )
     assert left_out["age"] == "numbers, but also '-'"
+
+
+@pytest.mark.parametrize(
+    ("written", "signs"),
+    [("{:.1f}%", "%"), ("$ {:.2f}", "$"), ("€{:.2f}", "€"), ('"0,{:.0f}"', "commas")],
+)
+def test_numbers_with_signs_are_left_out_with_the_remedy(
+    tmp_path: Path, written: str, signs: str
+) -> None:
+    path = tmp_path / "data.csv"
+    text = "price,amount,label\n" + lines(
+        ",", lambda r: written.format(100 * amount(r)), amount, big
+    )
+    path.write_text(text)
+    proposal = proposed(path)
+    told = proposal.left_out | dict(proposal.doubts)
+    assert told["price"].startswith(f"numbers with {signs}, such as ")
+
+
+def test_a_wrong_cell_does_not_cost_a_numeric_feature(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(
+        "age,amount,label\n"
+        + lines(",", lambda r: "oops" if r["key"] == "k9" else r["key"][1:], amount, big)
+    )
+    proposal = proposed(path)
+    assert proposal.features == {"age": "numeric", "amount": "numeric"}
+    doubt = "1 of 250 values is no number, such as 'oops': it becomes a dead letter"
+    assert proposal.doubts == {"age": doubt}
+
+
+@pytest.mark.parametrize(
+    "form", ["%d.%m.%Y %H:%M", "%m/%d/%Y %I:%M %p", "%m/%d/%Y", "%d/%m/%Y %H:%M:%S", "%Y/%m/%d"]
+)
+def test_dates_of_spreadsheets_are_times(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "data.csv"
+    start = datetime(2025, 1, 1, tzinfo=UTC)
+
+    def day(r: dict[str, Any]) -> str:
+        return (start + timedelta(hours=int(r["key"][1:]))).strftime(form)
+
+    path.write_text("when,amount,label\n" + lines(",", day, amount, big))
+    assert proposed(path).ts == "when"
+    order = lambda r: day({"key": f"k{int(r['key'][1:]) * 7 % N}"})  # noqa: E731
+    path.write_text("when,amount,label\n" + lines(",", order, amount, big))
+    assert "which can be the observations' (--ts when)" in proposed(path).left_out["when"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "doubt"),
+    [
+        ("ja,Ja ,nein, Nein", "string", "'Ja', 'ja' differ by case or blanks only"),
+        ("yes,no,1,0", "string", "true and false are written in several ways"),
+        ("ja,nein", "string", None),
+        (" yes,no ", "boolean", None),
+        ("1,2,3", "integer", None),
+    ],
+)
+def test_classes_that_are_written_in_several_ways_are_named(
+    tmp_path: Path, labels: str, kind: str, doubt: str | None
+) -> None:
+    each = labels.split(",")
+    path = tmp_path / "data.csv"
+    path.write_text(
+        "amount,label\n" + lines(",", amount, lambda r: each[int(r["key"][1:]) % len(each)])
+    )
+    proposal = proposed(path)
+    assert proposal.label_type == kind
+    assert proposal.doubts.get("label", "").startswith(doubt or "")
+    assert bool(proposal.doubts) == (doubt is not None)
 
 
 def test_nan_is_missing_in_parquet_and_names_are_unique(tmp_path: Path) -> None:
@@ -260,7 +333,7 @@ def test_without_a_label_anomalies_are_detected(tmp_path: Path) -> None:
         ("a,y\n1,2\n2,2\n", Named("y"), "the label 'y' is always '2'"),
         ("a,y\n1,\n2,\n", Named("y"), "the label 'y' is always empty"),
         ("a,y\n1,2\n1,3\n", Named("y"), "no column is of use as a feature (a: always '1')"),
-        ("a,y\n", Named("y"), "has no records"),
+        ("a,y\n", Named("y"), "has no records; its only row is taken as the header"),
         ("a,a\n1,2\n", Named("a"), "more than one column 'a'"),
         ("exported\na,y\n1,2\n2,3\n", Named("y"), "the first row has 1 cells, but most others"),
         ("a,y\n1,2026-01-01\n2,2026-01-02\n", Named("y"), "the label 'y' is a date or time"),

@@ -83,7 +83,7 @@ def test_a_wrong_setting_is_named_with_what_was_meant(
         ({"amount": "red"}, '"red"; "categorical" features take it'),
         ({"fraud": "low"}, "\"low\"; label.type is 'boolean', and 'string' takes it"),
         ({"fraud": "2"}, "\"2\"; label.type is 'boolean', and 'integer' takes it"),
-        ({"fraud": "0,1"}, "line 61 has 4 cells, the header 3"),
+        ({"fraud": "0,1"}, ": line 61 has 4 cells, the header 3"),
     ],
 )
 def test_what_cannot_be_read_ends_with_the_remedy(

@@ -92,6 +92,35 @@ def test_however_a_file_is_written_it_has_the_same_observations(tmp_path: Path, 
     ]
 
 
+@pytest.mark.parametrize("name", ["U.CSV", "data.tsv", "data.txt", "data.Csv.GZ"])
+def test_csv_files_have_several_endings_in_any_case(tmp_path: Path, name: str) -> None:
+    content = b"age\tcity\n61\tGraz\n"
+    path = write(tmp_path, gzip.compress(content) if name.endswith("GZ") else content, name)
+    assert read(path, config()) == [{"x": {"age": 61.0, "city": "Graz"}}]
+
+
+def test_blanks_around_names_and_labels_are_removed(tmp_path: Path) -> None:
+    path = write(tmp_path, " age ,city , y\n61,Graz, ja \n25,Linz,ja\n")
+    records = read(path, config("string"), columns=Columns(label="y"))
+    assert [each["y"] for each in records] == ["ja", "ja"]
+
+
+@pytest.mark.parametrize(
+    ("text", "ages"),
+    [
+        ('age,city\n"1,288",a\n"8,637.75",b\n-7,c\n', [1288.0, 8637.75, -7.0]),
+        ("age;city\n1,288;a\n2.5;b\n", [1288.0, 2.5]),
+        # here a comma may separate decimals
+        ('age,city\n"1,288",a\n"2,5",b\n', ["1,288", "2,5"]),
+        ("age;city\n1,288;a\n", ["1,288"]),
+    ],
+)
+def test_commas_separate_thousands_where_they_cannot_separate_decimals(
+    tmp_path: Path, text: str, ages: list[Any]
+) -> None:
+    assert [each["x"]["age"] for each in read(write(tmp_path, text), config())] == ages
+
+
 def test_commas_in_texts_stay_and_points_among_decimal_commas_are_thousands(tmp_path: Path) -> None:
     path = write(tmp_path, "age;city;y\n1,5;2,5;1\n1.000,5;a,b;0\n")
     assert [each["x"] for each in read(path, config())] == [
@@ -157,14 +186,15 @@ def test_a_row_with_shifted_cells_is_no_observation(tmp_path: Path, row: str) ->
     bad, good = open_source(path, config(), Columns(label="y"))
     cells = row.split(",")
     problem = f"line 2 has {len(cells)} cells, the header 3"
-    assert orjson.loads(bad) == {"x": problem, "cells": cells}
-    with pytest.raises(BadRecordError, match=problem):
+    problem = problem.replace("1 cells", "1 cell")
+    assert orjson.loads(bad) == {"flaw": problem, "cells": cells}
+    with pytest.raises(BadRecordError, match=f"^{problem}$"):
         Observation.decode(bad)
     assert Observation.decode(good).y == 0
 
 
 def test_a_large_file_is_not_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fluxplain.sources.csv_file.COUNTED_BYTES", {".csv": 10, ".gz": 10})
+    monkeypatch.setattr("fluxplain.sources.csv_file.COUNTED_BYTES", 10)
     source = open_source(write(tmp_path, "age,city\n1,a\n2,b\n"), config())
     assert source.total is None
     assert len(list(source)) == 2
@@ -176,8 +206,8 @@ def test_a_large_file_is_not_read_twice(tmp_path: Path, monkeypatch: pytest.Monk
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("age:city\n1:a\n", "no column for the feature 'age': .*by commas, are age:city"),
-        (b"age,city\n1,\xff\n", "not UTF-8 text"),
-        (b"\x00\x01\xff\xfe", "not UTF-8 text"),
+        (b"age,city\n1,\xff\n", r"not UTF-8 text: .*`iconv -f WINDOWS-1252 -t UTF-8 \S+\.csv > "),
+        ("age,city\n1,\u00e4\n".encode("utf-16"), "not UTF-8 text: .*`iconv -f UTF-16 -t UTF-8 "),
         ("age,city\n1," + "a" * 200_000, "line 2: a cell has more than 131,072 characters"),
         ('age,city\n1,"a\nb",\n2,"c\n', "line 4: a cell begins with a quote that nothing closes"),
     ],
@@ -194,7 +224,7 @@ def test_errors_of_a_path(tmp_path: Path) -> None:
     for name, message in {
         "none.csv": "cannot read .*No such file",
         "folder.csv": "cannot read .*directory",
-        "data.xlsx": r"is not a source: give a \.csv, \.csv\.gz or \.parquet file",
+        "data.xlsx": r"is not a source: give a \.csv, \.tsv, \.txt, \.csv\.gz or \.parquet file",
         "data.parquet": "cannot read .*No such file",
         "data.gz": "is not a source",
         "plain.csv.gz": "not a whole gzip file",
@@ -205,7 +235,8 @@ def test_errors_of_a_path(tmp_path: Path) -> None:
 def test_damage_behind_the_beginning_is_an_error_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fluxplain.sources.csv_file.COUNTED_BYTES", {".csv": 0, ".gz": 0})
+    for limit in ("COUNTED_BYTES", "COUNTED_GZIP_BYTES"):
+        monkeypatch.setattr(f"fluxplain.sources.csv_file.{limit}", 0)
     text = b"age,city\n" + b"".join(b"%d,a\n" % (i * 7919 % 10_007) for i in range(50_000))
     path = write(tmp_path, gzip.compress(text)[:-1000], "cut.csv.gz")
     source = open_source(path, config())
