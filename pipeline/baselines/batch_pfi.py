@@ -11,7 +11,7 @@ import numpy as np
 
 from fluxplain.baselines.batch import Batch
 from fluxplain.evaluate import Evaluator, Observation, as_evaluator
-from fluxplain.explain.losses import AnyLoss, Target
+from fluxplain.explain.losses import AnyLoss, Target, loss_for
 from fluxplain.explain.method import ask_model
 from fluxplain.explain.pfi import PFI, drawn
 from fluxplain.explain.players import Features, Players
@@ -27,7 +27,7 @@ def batch_pfi(
     ys: Sequence[Target],
     features: Features,
     *,
-    loss: AnyLoss = "cross_entropy",
+    loss: AnyLoss | None = None,
     permutations: int = DEFAULT_PERMUTATIONS,
     seed: int | None = None,
     evaluator: Evaluator | str = "auto",
@@ -70,7 +70,8 @@ def batch_pfi(
     {'a': 3.3, 'b': 0.0}
     """
     check_permutations(permutations)
-    batch = Batch(xs, ys, Players(features), loss=loss, evaluator=as_evaluator(model, evaluator))
+    asked = as_evaluator(model, evaluator)
+    batch = Batch(xs, ys, Players(features), loss=loss_for(model, loss), evaluator=asked)
     return permuted_pfi(batch, random.Random(seed), permutations=permutations)
 
 
@@ -80,7 +81,7 @@ def expected_pfi(
     ys: Sequence[Target],
     features: Features,
     *,
-    loss: AnyLoss = "cross_entropy",
+    loss: AnyLoss | None = None,
     evaluator: Evaluator | str = "auto",
 ) -> dict[str, float]:
     """Return how much the mean loss grows over all pairs of observations: the model reliance.
@@ -102,7 +103,8 @@ def expected_pfi(
     >>> {feature: round(value, 2) for feature, value in pfi.items()}
     {'a': 3.33, 'b': 0.0}
     """
-    batch = Batch(xs, ys, Players(features), loss=loss, evaluator=as_evaluator(model, evaluator))
+    asked = as_evaluator(model, evaluator)
+    batch = Batch(xs, ys, Players(features), loss=loss_for(model, loss), evaluator=asked)
     n = len(batch)
     others = ([m for m in range(n) if m != i] for i in range(n))
     return _mean_growths(batch, others)

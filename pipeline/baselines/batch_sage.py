@@ -15,7 +15,7 @@ from fluxplain.evaluate import Evaluator, Observation, as_evaluator
 from fluxplain.evaluate.table import aligned
 from fluxplain.explain import curve_kernels, kernels
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples, draws
-from fluxplain.explain.losses import AnyLoss, Target
+from fluxplain.explain.losses import AnyLoss, Target, loss_for
 from fluxplain.explain.method import ask_model
 from fluxplain.explain.parameter_checks import ALL
 from fluxplain.explain.players import Features, Players
@@ -35,7 +35,7 @@ def batch_sage(
     ys: Sequence[Target],
     features: Features,
     *,
-    loss: AnyLoss = "cross_entropy",
+    loss: AnyLoss | None = None,
     inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
     seed: int | None = None,
     evaluator: Evaluator | str = "auto",
@@ -79,7 +79,8 @@ def batch_sage(
     {'a': 2.0, 'b': 0.0}
     """
     check_inner_samples(inner_samples)
-    batch = Batch(xs, ys, Players(features), loss=loss, evaluator=as_evaluator(model, evaluator))
+    asked = as_evaluator(model, evaluator)
+    batch = Batch(xs, ys, Players(features), loss=loss_for(model, loss), evaluator=asked)
     return permuted_sage(batch, random.Random(seed), inner_samples=inner_samples)
 
 

@@ -23,7 +23,7 @@ from fluxplain.evaluate import (
 )
 from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples
-from fluxplain.explain.losses import AnyLoss, Target, get_loss
+from fluxplain.explain.losses import AnyLoss, Target, loss_for
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
 
@@ -39,7 +39,7 @@ class WindowExplainer:
         model: object,
         features: Features,
         *,
-        loss: AnyLoss,
+        loss: AnyLoss | None,
         window: int,
         stride: int,
         seed: int | None,
@@ -47,7 +47,7 @@ class WindowExplainer:
         explain: Callable[[Batch, random.Random], dict[str, float]],
     ) -> None:
         self.players = Players(features)
-        self.loss = get_loss(loss)
+        self.loss = loss_for(model, loss)
         self.evaluator = as_evaluator(model, evaluator)
         self.stride = stride
         self._explain = explain
@@ -119,7 +119,7 @@ class IntervalPFI(WindowExplainer):
         features: Features,
         *,
         interval: int = 1000,
-        loss: AnyLoss = "cross_entropy",
+        loss: AnyLoss | None = None,
         permutations: int = DEFAULT_PERMUTATIONS,
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",
@@ -180,7 +180,7 @@ class SlidingWindowSAGE(WindowExplainer):
         *,
         window: int = 1000,
         stride: int | None = None,
-        loss: AnyLoss = "cross_entropy",
+        loss: AnyLoss | None = None,
         inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",

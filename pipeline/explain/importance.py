@@ -9,7 +9,7 @@ from fluxplain.evaluate import Evaluator, Observation, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import aligned
 from fluxplain.explain.explainers import Explainer, explain_together
-from fluxplain.explain.losses import AnyLoss, Target, get_loss
+from fluxplain.explain.losses import AnyLoss, Target, check_label, loss_for
 from fluxplain.explain.method import ImportanceMethod, Question
 from fluxplain.explain.smoothing import (
     Alpha,
@@ -58,7 +58,8 @@ class ImportanceExplainer(Importances, Explainer):
         ``"squared_error"``, or a function of (label, output). Or a metric of River that is the mean
         of a loss of each record, or its class: ``CrossEntropy`` and ``LogLoss`` are
         ``"cross_entropy"``, ``Accuracy`` is ``"zero_one"``, ``MAE`` and ``MSE`` are the errors.
-        Earlier records that an object has seen do not count.
+        Earlier records that an object has seen do not count. By default ``"squared_error"`` for a
+        regressor of River or scikit-learn, ``"cross_entropy"`` for every other model.
     alpha
         Smoothing rate, in (0, 1], or several: ``at(rate)`` has the estimates with any of them, from
         the same model outputs.
@@ -85,7 +86,7 @@ class ImportanceExplainer(Importances, Explainer):
         model: object,
         method: ImportanceMethod,
         *,
-        loss: AnyLoss,
+        loss: AnyLoss | None,
         alpha: Alpha,
         debias: bool,
         evaluator: Evaluator | str,
@@ -95,7 +96,7 @@ class ImportanceExplainer(Importances, Explainer):
             len(self.players), check_alphas(alpha), debias=debias, reach=method.reach
         )
         Importances.__init__(self, self.players.names, means, 0)
-        self.loss = get_loss(loss)
+        self.loss = loss_for(model, loss)
         Explainer.__init__(self, model, method, self.players.features, evaluator)
         self._increments = np.zeros((1, len(self.players)))
 
@@ -120,6 +121,7 @@ class ImportanceExplainer(Importances, Explainer):
 
     def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Smooth the increments."""
+        check_label(self.loss, y, prediction.labels)
         if question is None:
             return
         _, labels, blocks, _ = self._method.answer(question, prediction, table)

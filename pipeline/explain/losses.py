@@ -34,6 +34,9 @@ MOST_ROOMS = 4.0
 MOST_MOVED = 20
 """Most probabilities of an output that are moved."""
 
+MOST_TOLD = 5
+"""Most classes of a model that an error names."""
+
 TWO = 2.0
 """The exponent of Brier's squares; see :func:`~fluxplain.explain.loss_kernels.loss`."""
 
@@ -241,6 +244,50 @@ def get_loss(loss: AnyLoss) -> Loss:
             f"unknown loss {loss!r}: use one of {', '.join(LOSSES)}, a metric of River, or a "
             "function of (label, output)"
         ) from None
+
+
+def loss_for(model: object, loss: AnyLoss | None) -> Loss:
+    """Return a loss as :func:`get_loss` does; for None the one that suits the model.
+
+    That is the squared error for a regressor of River or scikit-learn, and the cross-entropy for
+    every other model.
+    """
+    if loss is not None:
+        return get_loss(loss)
+    return squared_error if _is_regressor(model) else cross_entropy
+
+
+def _is_regressor(model: object) -> bool:
+    from fluxplain.evaluate import model_kind  # noqa: PLC0415  loads River
+
+    if not hasattr(model, "__sklearn_tags__"):
+        return model_kind(model) == "regressor"
+    from sklearn.base import is_regressor  # noqa: PLC0415  optional
+
+    return bool(is_regressor(model))
+
+
+def check_label(loss: Loss, y: Target | None, labels: Labels) -> None:
+    """Raise ``ValueError`` for a label that no class of a model can be: its loss would be wrong.
+
+    ``labels`` are the classes that the model has told, if any. A new class is none of them, but of
+    the same kind: text or no text. Losses of users may take any label, and need none.
+
+    Examples
+    --------
+    >>> check_label(cross_entropy, "yes", (False, True))
+    Traceback (most recent call last):
+        ...
+    ValueError: the label is 'yes', but the model's classes are False, True
+    """
+    if id(loss) not in _KINDS:
+        return
+    if y is None:
+        raise ValueError("the label is None, but the loss needs one")
+    classes = [label for label in labels if label is not None]
+    if classes and not any(isinstance(each, str) == isinstance(y, str) for each in classes):
+        told = ", ".join(map(repr, classes[:MOST_TOLD]))
+        raise ValueError(f"the label is {y!r}, but the model's classes are {told}")
 
 
 def _of_class(kind: int, y: Target, probabilities: dict[Label, float]) -> float:

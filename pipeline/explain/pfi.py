@@ -70,7 +70,7 @@ class IncrementalPFI(ImportanceExplainer):
         model: object,
         features: Features,
         *,
-        loss: AnyLoss = "cross_entropy",
+        loss: AnyLoss | None = None,
         alpha: Alpha = 0.001,
         imputer: str = "interventional",
         categorical: Collection[str] | None = None,

@@ -91,7 +91,7 @@ class IncrementalSAGE(ImportanceExplainer):
         *,
         imputer: str = "interventional",
         categorical: Collection[str] | None = None,
-        loss: AnyLoss = "cross_entropy",
+        loss: AnyLoss | None = None,
         alpha: Alpha = 0.001,
         reservoir_size: int = 100,
         warm_up: int | None = None,

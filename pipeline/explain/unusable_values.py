@@ -1,9 +1,13 @@
 """Names the value of an observation that is behind an error of a model or of a storage."""
 
 import math
+import re
 import reprlib
 
 from fluxplain.evaluate import Encoding, Observation, as_observation
+
+_TAKES_NUMBERS = re.compile("real number|convert string|unsupported operand|multiply sequence")
+"""In errors of Python, NumPy and River about text in the place of a number."""
 
 
 def error_of_value(error: Exception, x: Observation, encoding: Encoding) -> Exception | None:
@@ -21,13 +25,16 @@ def error_of_value(error: Exception, x: Observation, encoding: Encoding) -> Exce
     >>> _ = encoding.observe({"age": 30.0})
     >>> error_of_value(TypeError("no real number"), {"age": "old"}, encoding)
     TypeError("the feature 'age' is 'old', but was a number before: no real number")
+    >>> error_of_value(TypeError("must be real numbers"), {"city": "Graz"}, encoding)
+    TypeError("the feature 'city' is 'Graz', but the model takes numbers: must be real numbers")
     """
     try:
         x = as_observation(x)
     except TypeError:  # it is the error itself
         return None
     for feature, value in x.items():
-        if reason := _reason(value, had_numbers=encoding.had_numbers(feature)):
+        had_numbers = encoding.had_numbers(feature)
+        if reason := _reason(value, str(error), had_numbers=had_numbers):
             encoding.take_back(feature)
             if "the feature '" in str(error):
                 return None
@@ -36,9 +43,11 @@ def error_of_value(error: Exception, x: Observation, encoding: Encoding) -> Exce
     return None
 
 
-def _reason(value: object, *, had_numbers: bool) -> str:
+def _reason(value: object, error: str, *, had_numbers: bool) -> str:
     if isinstance(value, str):
-        return "but was a number before" if had_numbers else ""
+        if had_numbers:
+            return "but was a number before"
+        return "but the model takes numbers" if _TAKES_NUMBERS.search(error) else ""
     if not isinstance(value, bool | int | float):
         return "not a number, a boolean or text"
     is_finite = not isinstance(value, float) or math.isfinite(value)

@@ -56,7 +56,7 @@ def test_each_permutation_gives_one_of_the_growths_that_permutations_can_give() 
 def test_numbers_and_a_users_own_loss() -> None:
     xs = [{"a": float(t), "b": 1.0} for t in range(10)]
     ys = [0.0] * 10
-    found = expected_pfi(Linear({"a": 1.0}), xs, ys, ["a", "b"], loss=lambda _, out: float(out))  # type: ignore[arg-type]
+    found = expected_pfi(Linear({"a": 1.0}), xs, ys, ["a", "b"], loss=lambda _, out: float(out))
     assert found == {"a": pytest.approx(0.0), "b": 0.0}
 
 

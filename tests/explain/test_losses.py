@@ -2,11 +2,13 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from river import linear_model, preprocessing
 
 from fluxplain.evaluate import Label, Output
 from fluxplain.evaluate.encoding import Floats
@@ -120,6 +122,33 @@ def test_a_classification_loss_refuses_a_number_and_says_what_to_use(name: str) 
 def test_a_regression_loss_refuses_probabilities_and_says_what_to_use(name: str) -> None:
     with pytest.raises(TypeError, match=rf"{name} needs a number.*cross_entropy"):
         LOSSES[name](1.0, {1: 0.5})
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_the_loss_by_default_suits_the_model(explainer: type) -> None:
+    numbers, classes = linear_model.LinearRegression(), linear_model.LogisticRegression()
+    scaled = preprocessing.StandardScaler() | linear_model.LinearRegression()
+    losses = [explainer(model, ["a"]).loss for model in (numbers, scaled, classes)]
+    assert losses == [squared_error, squared_error, cross_entropy]
+
+
+@pytest.mark.parametrize("y", ["yes", None])
+def test_a_label_that_is_no_class_of_the_model_is_refused(y: Any) -> None:
+    model = linear_model.LogisticRegression()
+    pfi = IncrementalPFI(model, ["a"], reservoir_size=2, seed=1)
+    for i in range(5):
+        pfi.explain_one({"a": float(i)}, i % 2 == 0)
+        model.learn_one({"a": float(i)}, i % 2 == 0)
+    with pytest.raises(ValueError, match=f"^the label is {y!r}, but "):
+        pfi.explain_one({"a": 1.0}, y)
+
+
+def test_text_for_a_model_of_numbers_is_named_from_the_first_observation_on() -> None:
+    model = linear_model.LogisticRegression()
+    pfi = IncrementalPFI(model, ["a", "b"], reservoir_size=2, seed=1)
+    model.learn_one({"a": 1.0, "b": 2.0}, True)
+    with pytest.raises((TypeError, ValueError), match="the feature 'b' is 'old', but the model"):
+        pfi.explain_one({"a": 1.0, "b": "old"}, True)
 
 
 def test_an_unknown_loss_is_named_with_what_is_allowed() -> None:
