@@ -19,7 +19,7 @@ class LateLabel(Record):
     """The label of an observation that was sent without one.
 
     It may also arrive in ``features``, after its observation: a record with ``id`` and ``y`` but
-    without ``x``, and without features in another object.
+    without ``x``, and without the features elsewhere.
 
     Attributes
     ----------

@@ -14,6 +14,7 @@ from fluxplain.config.topic_settings import TopicSettings
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.topics.topic_sample import newest_values
 from fluxplain.schemas import BadRecordError, Observation
+from fluxplain.schemas.wording import plural
 from fluxplain.sources import SourceError
 from fluxplain.sources.first_rows import MOST_ROWS
 from fluxplain.sources.json_sample import JsonSample, as_observation, json_sample
@@ -85,12 +86,11 @@ def proposal_for(sample: JsonSample, topic: Topic, roles: Roles) -> Proposal:
 def say_sample(sample: JsonSample, topic: Topic) -> None:
     """Print what kind of messages were found."""
     kind = "observations" if sample.are_observations else "flat JSON objects"
-    cli.say(f"{len(sample.objects):,} messages of {topic.from_topic} are read: {kind}")
+    cli.say(f"Read {plural(len(sample.objects), 'message')} of {topic.from_topic}: {kind}")
     if sample.refused:
-        cli.say(
-            f"{len(sample.refused):,} more are no JSON objects, and would go to dead-letters; the "
-            f"first one: {sample.refused[0]}"
-        )
+        count = len(sample.refused)
+        more = "1 more is no JSON object" if count == 1 else f"{count:,} more are no JSON objects"
+        cli.say(f"{more}, and would go to dead-letters; the first one: {sample.refused[0]}")
 
 
 def say_what_is_needed(sample: JsonSample, topic: Topic, proposal: Proposal) -> None:

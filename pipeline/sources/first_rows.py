@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fluxplain.schemas.wording import plural
 from fluxplain.sources.csv_file import names_of, read_dialect, rows_of
 from fluxplain.sources.dialect import Dialect
 from fluxplain.sources.source import SourceError, check_unique, finite, is_csv, is_parquet, plain
@@ -59,8 +60,8 @@ def _of_csv(path: Path) -> Iterator[Column]:
     header, *whole = [row for row in rows if len(row) == len(rows[0])]
     if 2 * len(whole) < len(rows) - 1:
         raise SourceError(
-            f"{path}: the first row has {len(header)} cells, but most others do not: it must be "
-            "the header, without lines above it"
+            f"{path}: the first row has {plural(len(header), 'cell')}, but most others do not: it "
+            "must be the header, without lines above it"
         )
     for place, name in enumerate(names_of(header)):
         cells = [row[place] for row in whole]

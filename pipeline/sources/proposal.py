@@ -212,8 +212,10 @@ def _doubt_about_classes(label: Column) -> str:
         classes.setdefault(text.strip().lower(), set()).add(own)
     if classes.keys() <= _WRITTEN_TRUTHS and {*classes} not in _TRUTHS:
         return MIXED_TRUTHS
-    alike = next((sorted(texts) for texts in classes.values() if len(texts) > 1), [])
-    listed = ", ".join(repr(each[:LONGEST_SHOWN]) for each in alike)
+    alike = [sorted(texts) for texts in classes.values() if len(texts) > 1]
+    listed = " and ".join(
+        ", ".join(repr(each[:LONGEST_SHOWN]) for each in texts) for texts in alike[:MOST_SHOWN]
+    )
     return f"{listed} differ by case or blanks only, but are different classes" if alike else ""
 
 

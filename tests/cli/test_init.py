@@ -282,7 +282,7 @@ def test_dates_of_spreadsheets_are_times(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize(
     ("labels", "kind", "doubt"),
     [
-        ("ja,Ja ,nein, Nein", "string", "'Ja', 'ja' differ by case or blanks only"),
+        ("ja,Ja ,nein, NEIN", "string", "'Ja', 'ja' and 'NEIN', 'nein' differ by case or blanks"),
         ("yes,no,1,0", "string", "true and false are written in several ways"),
         ("ja,nein", "string", None),
         (" yes,no ", "boolean", None),
@@ -335,7 +335,7 @@ def test_without_a_label_anomalies_are_detected(tmp_path: Path) -> None:
         ("a,y\n1,2\n1,3\n", Named("y"), "no column is of use as a feature (a: always '1')"),
         ("a,y\n", Named("y"), "has no records; its only row is taken as the header"),
         ("a,a\n1,2\n", Named("a"), "more than one column 'a'"),
-        ("exported\na,y\n1,2\n2,3\n", Named("y"), "the first row has 1 cells, but most others"),
+        ("exported\na,y\n1,2\n2,3\n", Named("y"), "the first row has 1 cell, but most others"),
         ("a,y\n1,2026-01-01\n2,2026-01-02\n", Named("y"), "the label 'y' is a date or time"),
         (
             "a,y\n" + "".join(f"{i},t{i}\n" for i in range(200)),

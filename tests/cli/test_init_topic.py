@@ -77,7 +77,7 @@ def test_observations_of_a_topic_run_with_what_is_proposed(tmp_path: Path, serve
     found = init(tmp_path, servers, "shop.features")
     assert found.returncode == 0, found.stderr
     for line in (
-        "250 messages of shop.features are read: observations",
+        "Read 250 messages of shop.features: observations",
         "3 numeric and 2 categorical features",
         "without at: 250 different texts",
         "label: y (boolean)",

@@ -48,7 +48,7 @@ def counts(records: Sequence[Record]) -> LabelCounts:
 
 
 def test_a_label_may_have_other_fields() -> None:
-    other = {"meta": {"source": "bank"}, "X": None}
+    other = {"meta": {"source": "bank"}, "X": None, "a": 1.0}
     assert counts(sent([observation(7), {**label(7), **other}])).joined == 1
 
 

@@ -103,6 +103,7 @@ def test_a_bad_record_gives_one_dead_letter_with_the_reason(value: Any, reason: 
             "no x: an observation needs an object of feature values; is it 'features'?",
         ),
         (b'{"id":8,"features":{"a":1.0,"zip":2},"y":1.0}', "; is it 'features'?"),
+        (b'{"id":8,"a":1.0,"b":2.0,"c":"u","y":1.0}', "has a, b, c: put the features into x"),
         (b'{"id":8,"X":{"z":1.0},"y":1.0}', "no x, but 'X': names of fields are in lower case"),
         (b'{"id":8,"x":{"a":1.0},"Y":1.0}', "no y, but 'Y': names of fields are in lower case"),
         (b'{"ID":8,"x":{"a":1.0}}', "no id, but 'ID': names of fields are in lower case"),

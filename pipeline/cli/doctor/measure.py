@@ -10,6 +10,7 @@ from itertools import islice
 from fluxplain.cli.doctor.role_run import Factory, RoleRun
 from fluxplain.cli.doctor.sample_sizes import LEAST_MEASURED, LEAST_RECORDS, WARM_RECORDS
 from fluxplain.config import Config
+from fluxplain.schemas.wording import plural
 from fluxplain.sources import SourceError
 from fluxplain.stages import Message
 
@@ -80,8 +81,8 @@ def measure(
     given = [*islice(values, MOST_RECORDS)] if is_timed else [*values]
     if len(given) < LEAST_MEASURED:
         raise SourceError(
-            f"{len(given):,} observations are too few to measure: give at least {LEAST_MEASURED}, "
-            "or better some thousands"
+            f"{plural(len(given), 'observation')} {'is' if len(given) == 1 else 'are'} too few to "
+            f"measure: give at least {LEAST_MEASURED}, or better some thousands"
         )
     messages = (Message(topic, 0, offset, None, value) for offset, value in enumerate(given))
     # of a short file some observations are left for each part

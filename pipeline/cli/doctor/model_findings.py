@@ -18,6 +18,7 @@ from fluxplain.cli.model_title import model_title
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.load import check_references
 from fluxplain.schemas import BadRecordError, DeadLetter, Observation, Record, stream_name
+from fluxplain.schemas.wording import plural
 from fluxplain.stages.evaluated import Evaluated, evaluations
 
 RECORDS = 150
@@ -75,7 +76,11 @@ def _evaluator(config: Config, of: str) -> Iterator[Finding]:
 
 def _trial(config: Config, path: Path, values: Sequence[bytes]) -> Iterator[Finding]:
     given = [*values[:RECORDS]]
-    what = f"{len(given)} observations of the file" if given else f"{RECORDS} made-up observations"
+    what = (
+        f"{plural(len(given), 'observation')} of the file"
+        if given
+        else f"{RECORDS} made-up observations"
+    )
     given = given or made_up(config)
     if config.label.type != "none" and not any(map(_has_label, given)):
         yield NO_LABEL

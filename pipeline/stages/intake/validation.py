@@ -9,6 +9,7 @@ from fluxplain.config import MAX_VERSION, FeatureType, LabelType
 from fluxplain.schemas import BadRecordError, Control, LateLabel, Observation
 from fluxplain.schemas.control import is_sha256
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
+from fluxplain.schemas.observation import FIELDS
 from fluxplain.schemas.record import Target, Value, describe
 from fluxplain.stages.intake import remedies
 from fluxplain.stages.limits import check_key, check_length
@@ -106,7 +107,8 @@ class ObservationValidator:
 def is_late_label(fields: Mapping[str, Any], features: Collection[str]) -> bool:
     """Return whether a message of ``features`` is a label that comes later.
 
-    Features in an object of another name are an observation with a misspelled ``x``.
+    Features in an object of another name are an observation with a misspelled ``x``, and all of
+    them beside ``y`` one without ``x``.
 
     Examples
     --------
@@ -116,6 +118,9 @@ def is_late_label(fields: Mapping[str, Any], features: Collection[str]) -> bool:
     False
     """
     if "x" in fields or "id" not in fields:
+        return False
+    beside = [name for name in features if name not in FIELDS]
+    if beside and all(name in fields for name in beside):
         return False
     objects = (value for value in fields.values() if isinstance(value, dict))
     return not any(name in each for each in objects for name in features)
