@@ -268,7 +268,9 @@ def _is_regressor(model: object) -> bool:
 
 
 def check_label(loss: Loss, y: Target | None, labels: Labels) -> None:
-    """Raise ``ValueError`` for a label that no class of a model can be: its loss would be wrong.
+    """Raise ``ValueError`` for a label that no class can be, ``TypeError`` for None.
+
+    Their loss would be wrong.
 
     ``labels`` are the classes that the model has told, if any. A new class is none of them, but of
     the same kind: text or no text. Losses of users may take any label, and need none.
@@ -283,7 +285,7 @@ def check_label(loss: Loss, y: Target | None, labels: Labels) -> None:
     if id(loss) not in _KINDS:
         return
     if y is None:
-        raise ValueError("the label is None, but the loss needs one")
+        raise TypeError("the label is None, but the loss needs one")
     classes = [label for label in labels if label is not None]
     if classes and not any(isinstance(each, str) == isinstance(y, str) for each in classes):
         told = ", ".join(map(repr, classes[:MOST_TOLD]))

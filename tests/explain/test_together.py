@@ -100,7 +100,7 @@ def test_a_missing_label_is_refused_and_changes_nothing() -> None:
         if i == 120:
             before = pfi.values, sage.values
             for each in (pfi, sage):
-                with pytest.raises(TypeError):
+                with pytest.raises(TypeError, match="the label is None"):
                     explain_together([each], x)
             assert (pfi.values, sage.values) == before
         explain_together([pfi, sage], x, 1.0)
