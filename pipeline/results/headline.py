@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from fluxplain.config import Config
 from fluxplain.config.checkpoint_settings import MOST_LONGER
+from fluxplain.results.change_groups import in_incidents
 from fluxplain.results.notes import NO_NOTES, Notes
 from fluxplain.results.pipeline_status import PipelineStatus, RoleStatus
 from fluxplain.results.stream_results import TOP, StreamResults, StreamView
@@ -35,18 +36,22 @@ class Limits(NamedTuple):
         their checkpoints, so they seem to wait in between.
     settled_s
         Seconds without progress after which messages surely wait, if no results come either.
+    together
+        Observations within which changes belong to one incident.
     """
 
     recent: int = 1000
     patience_s: float = 120.0
     settled_s: float = 15.0
+    together: int = 1000
 
     @classmethod
     def configured(cls, config: Config) -> "Limits":
         """Return the limits that fit to the settings."""
         longest_s = MOST_LONGER * config.checkpoint.interval_s
         settled_s = max(3.0 * config.checkpoint.interval_s, 15.0)
-        return cls(config.drift.follow_up, max(2.0 * longest_s, 60.0), settled_s)
+        drift, patience_s = config.drift, max(2.0 * longest_s, 60.0)
+        return cls(drift.follow_up, patience_s, settled_s, drift.incident_window)
 
 
 DEFAULT = Limits()
@@ -104,7 +109,8 @@ def headline(
     method = next(iter(view.methods), None)
     shares = {} if method is None else _shares(view, method)
     heard = [each for each in view.changes if not notes.hides(each)]
-    news, main = _news(results, heard, notes, limits.recent)
+    latest = _latest(results, heard, notes, limits)
+    news, main = latest.news, latest.main
     is_silent = main is None and len(heard) < len(view.changes)
     muted = ", apart from those of muted features" if is_silent else ""
     tone, pipeline = _pipeline(results, status, limits)
@@ -113,7 +119,7 @@ def headline(
     return Headline(
         tone=tone,
         relies_on=_relies_on(method, shares),
-        change=_changed(results, news, main, notes) + muted,
+        change=_changed(results, latest, notes) + muted,
         pipeline=pipeline,
         method=method,
         shares=shares,
@@ -143,20 +149,38 @@ def _relies_on(method: Method | None, shares: Mapping[str, float]) -> str:
     return f"By {METHOD_NAMES[method]}, the model relies most on {listed(features)}"
 
 
-def _news(
-    results: StreamResults, changes: Sequence[Change], notes: Notes, recent: int
-) -> tuple[list[Change], Change | None]:
-    """Return the changes that are news, and the main one of them or of the last ones before."""
-    lasting = [each for each in changes if not each.is_notice and each.is_step]
+class _Latest(NamedTuple):
+    """The changes that are news, the main one of them or of the last incident, and its incident.
+
+    ``seq`` is that of the newest lasting change; ``is_last`` tells whether none is newer.
+    """
+
+    news: list[Change]
+    main: Change | None
+    incident: list[Change]
+    seq: int
+    is_last: bool
+
+
+def _latest(
+    results: StreamResults, changes: Sequence[Change], notes: Notes, limits: Limits
+) -> _Latest:
+    steps = [each for each in changes if not each.is_notice]
+    lasting = [each for each in steps if each.is_step]
+    if not lasting:
+        return _Latest([], None, [], -1, not steps)
     news = [
         each
         for each in lasting
         if not each.learning
-        and each.seq > results.newest_seq - recent
+        and each.seq > results.newest_seq - limits.recent
         and notes.acknowledged(each.id) is None
     ]
-    last = [each for each in lasting if each.seq > lasting[-1].seq - recent]
-    return news, max(news or last, key=_weight, default=None)
+    groups = in_incidents(lasting, limits.together)
+    main = max(news or groups[-1], key=_weight)
+    incident = next(group for group in groups if main in group)
+    seq = max(each.seq for each in lasting)
+    return _Latest(news, main, incident, seq, all(each.seq <= seq for each in steps))
 
 
 def _weight(change: Change) -> tuple[bool, float, int]:
@@ -165,35 +189,38 @@ def _weight(change: Change) -> tuple[bool, float, int]:
     return is_of_feature, change.effect_size or 0.0, change.seq
 
 
-def _changed(
-    results: StreamResults, news: Sequence[Change], main: Change | None, notes: Notes
-) -> str:
+def _changed(results: StreamResults, latest: _Latest, notes: Notes) -> str:
+    news, main = latest.news, latest.main
+    nothing = "No change" if latest.is_last else "No lasting change"
     if main is None:
-        return "No change so far" if results.newest_seq >= 0 else "Nothing to explain yet"
-    since = max(results.newest_seq - main.seq, 0)
-    ago = plural(since, "record")
+        return f"{nothing} so far" if results.newest_seq >= 0 else "Nothing to explain yet"
     if not news:
+        ago = plural(max(results.newest_seq - latest.seq, 0), "record")
         known = ", acknowledged" if notes.acknowledged(main.id) else ""
         known += ", while the model was still learning" if main.learning else ""
-        return f"No change for {ago}; the last{known}: {in_short(main)}"
+        return f"{nothing} for {ago}; the last{known}: {in_short(main)}"
+    since = max(results.newest_seq - main.seq, 0)
     others = f", with {plural(len(news) - 1, 'other change')}" if len(news) > 1 else ""
-    when = f"{ago} ago" if since else "just now"
-    return f"Changed {when}: {in_short(main)}{others}{_loss(news, main)}"
+    when = f"{plural(since, 'record')} ago" if since else "just now"
+    return f"Changed {when}: {in_short(main)}{others}{_loss(latest.incident, main)}"
 
 
-def _loss(news: Sequence[Change], main: Change) -> str:
+def _loss(incident: Sequence[Change], main: Change) -> str:
     """Return whether the loss shows the change, too; nothing if that is not known."""
     if main.method == "loss":
         return ""
-    of_loss = [each.direction for each in news if each.method == "loss" and each.direction]
-    if of_loss:
-        return f"; the loss {of_loss[-1]}"
     before, after = main.loss_before, main.loss_after
-    if before is None or after is None:
-        return ""
-    if abs(after - before) <= LOSS_SHARE * abs(before):
-        return "; the loss does not show it"
-    return f"; the loss {'rose' if after > before else 'fell'}"
+    if before is not None and after is not None and abs(after - before) > LOSS_SHARE * abs(before):
+        return f"; the loss {'rose' if after > before else 'fell'}"
+    of_loss = [each for each in incident if each.is_of_loss and each.direction]
+    if of_loss:
+        nearest = min(of_loss, key=lambda each: abs(_began(each) - _began(main)))
+        return f"; the loss {nearest.direction}"
+    return "" if before is None or after is None else "; the loss does not show it"
+
+
+def _began(change: Change) -> int:
+    return change.seq if change.after_seq is None else change.after_seq
 
 
 def _pipeline(results: StreamResults, status: PipelineStatus, limits: Limits) -> tuple[Tone, str]:
@@ -201,19 +228,38 @@ def _pipeline(results: StreamResults, status: PipelineStatus, limits: Limits) ->
         return "lost", f"Unknown whether the pipeline keeps up: {status.trouble}"
     if status.to_read and not status.is_loaded:
         return "waiting", f"Reading the history: {percent(status.read / status.to_read)}"
-    stalled = max(status.roles, key=RoleStatus.stalled_s, default=None)
-    stalled_s = 0.0 if stalled is None else stalled.stalled_s()
-    silent_s = status.freshness.quiet_s()
-    is_silent = silent_s > limits.patience_s and stalled_s > limits.settled_s
-    if stalled is not None and (stalled_s > limits.patience_s or is_silent):
-        since = duration(silent_s if is_silent else stalled_s)
-        to_go = plural(stalled.lag, "message")
-        return "lost", f"Stopped: no progress for {since}; {stalled.part} has {to_go} to go"
+    if (waiting := _waiting(status, limits)) is not None:
+        return waiting
     if results.newest_seq < 0:
         return "waiting", "Waiting for the first record"
     if status.has_roles and not status.roles:
         return "waiting", "Asking the broker how far the roles are"
     return _progress(results, status, limits)
+
+
+def _waiting(status: PipelineStatus, limits: Limits) -> tuple[Tone, str] | None:
+    """Return that messages wait for longer than they should; None if they do not.
+
+    The roles' progress is seen only for as long as somebody looks, so the time since the newest
+    result counts, too, from when the messages began to wait.
+    """
+    if not status.roles:
+        return None
+    stalled = max(status.roles, key=RoleStatus.stalled_s)
+    oldest = max(status.roles, key=RoleStatus.waited_s)
+    stalled_s, silent_s = stalled.stalled_s(), min(status.freshness.quiet_s(), oldest.waited_s())
+    is_silent = silent_s > limits.patience_s
+    if stalled_s > limits.patience_s or (is_silent and stalled_s > limits.settled_s):
+        since, to_go = duration(max(stalled_s, silent_s)), plural(stalled.lag, "message")
+        return "lost", f"Stopped: no progress for {since}; {stalled.part} has {to_go} to go"
+    to_go = f"{oldest.part} has {plural(oldest.lag, 'message')} to go"
+    if is_silent:
+        return "late", f"No result for {duration(silent_s)}, and {to_go}"
+    if oldest.waited_s() > limits.patience_s:
+        return "waiting", f"Not known yet whether the pipeline keeps up: {to_go}"
+    if min(stalled_s, silent_s) > limits.settled_s:
+        return "waiting", f"No result for {duration(silent_s)}, and {to_go}"
+    return None
 
 
 def _progress(results: StreamResults, status: PipelineStatus, limits: Limits) -> tuple[Tone, str]:

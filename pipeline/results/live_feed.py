@@ -87,6 +87,7 @@ def role_statuses(config: Config, latest: Mapping[str, Backlog] | None) -> list[
             lag=known[str(replica)].lag,
             moved_at=known[str(replica)].moved_at,
             reads_source=replica.role == first,
+            waits_since=known[str(replica)].waits_since,
         )
         for replica in config.replicas()
         if str(replica) in known

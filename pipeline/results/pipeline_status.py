@@ -1,5 +1,6 @@
 """The pipeline's status, as the broker reports it."""
 
+import math
 import time
 from dataclasses import dataclass, field
 
@@ -11,8 +12,9 @@ from fluxplain.results.performance import Throughput
 class RoleStatus:
     """A role or shard: what it reads, how many messages wait, and since when it has not moved.
 
-    ``moved_at`` is a time of the monotonic clock; see :class:`~fluxplain.kafka.topics.progress
-    .Backlog`. ``reads_source`` says whether it is the first role, which reads the observations.
+    ``moved_at`` and ``waits_since`` are times of the monotonic clock; see :class:`~fluxplain.kafka
+    .topics.progress.Backlog`. ``reads_source`` says whether it is the first role, which reads the
+    observations.
     """
 
     part: str
@@ -20,10 +22,15 @@ class RoleStatus:
     lag: int
     moved_at: float
     reads_source: bool
+    waits_since: float = math.inf
 
     def stalled_s(self) -> float:
         """Return the seconds for which messages have waited without any progress."""
         return time.monotonic() - self.moved_at if self.lag else 0.0
+
+    def waited_s(self) -> float:
+        """Return the seconds for which the oldest message has waited, as far as is known."""
+        return time.monotonic() - min(self.waits_since, self.moved_at) if self.lag else 0.0
 
 
 @dataclass(slots=True)

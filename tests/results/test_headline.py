@@ -27,9 +27,9 @@ def state(store: Store) -> Headline:
     return headline(store.streams[STREAM], store.status, limits=LIMITS, notes=store.notes)
 
 
-def role(lag: int, idle_s: float, part: str = "model") -> RoleStatus:
-    moved_at = time.monotonic() - idle_s
-    return RoleStatus(part, "topic", lag, moved_at, reads_source=part == "model")
+def role(lag: int, idle_s: float, part: str = "model", waited_s: float = 0.0) -> RoleStatus:
+    now = time.monotonic()
+    return RoleStatus(part, "topic", lag, now - idle_s, part == "model", now - waited_s)
 
 
 def test_it_says_what_the_model_relies_on_and_leaves_out_what_is_not_certain() -> None:
@@ -67,6 +67,15 @@ def test_the_largest_of_the_latest_changes_is_named_with_the_number_of_others() 
         ([], (0.2, 0.21), "; the loss does not show it"),
         ([], (0.069, 1.3), "; the loss rose"),
         ([], (0.4, 0.2), "; the loss fell"),
+        ([replace(loss_change(1800), direction="fell")], (0.228, 1.15), "; the loss rose"),
+        (
+            [
+                replace(loss_change(1510), direction="rose"),
+                replace(loss_change(1800), direction="fell"),
+            ],
+            (0.2, 0.2),
+            "; the loss rose",
+        ),
         ([], (None, None), "to 0.4"),
         ([replace(loss_change(1450), direction="rose")], (0.2, 0.2), "; the loss rose"),
         ([replace(loss_change(1450), direction="fell")], (None, None), "; the loss fell"),
@@ -113,8 +122,27 @@ def test_a_change_that_did_not_last_is_no_news() -> None:
     store.add(replace(noticed, status="noticed"))
     assert state(store).tone == "changed"
     store.add(replace(noticed, status="transient", status_seq=2000))
-    assert state(store).change == "No change so far"
+    assert state(store).change == "No lasting change so far"
     assert state(store).tone == "calm"
+
+
+def test_the_time_without_a_change_counts_from_the_newest_one_that_is_shown() -> None:
+    concept = replace(change("age", 5051), incident="features-0@5051", effect_size=1.2)
+    broken = replace(change("age", 6047), kind="input", method=None, effect_size=0.9)
+    store = store_of([prediction(8527), concept, broken])
+    assert state(store).change.startswith("No change for 2,480 records; the last: ")
+    store.add(replace(change("b", 7000), status="transient"))
+    assert state(store).change.startswith("No lasting change for 2,480 records; the last: ")
+
+
+def test_the_last_change_is_the_largest_of_the_last_incident() -> None:
+    older = replace(change("older", 5000), incident="features-0@5000", effect_size=1.9)
+    large, small = (
+        replace(change(name, seq), incident="features-0@5900", effect_size=effect)
+        for name, seq, effect in (("large", 5900, 0.8), ("small", 5910, 0.2))
+    )
+    store = store_of([prediction(9000), older, large, small, loss_change(5920)])
+    assert "the last: iPFI of large rose" in state(store).change
 
 
 def minutes_ago(minutes: float) -> int:
@@ -166,7 +194,29 @@ def unanswered(store: Store) -> None:
 def waiting_since_before(store: Store) -> None:
     """The page has just begun to look: nothing has moved for as long as it looks."""
     store.status.freshness.note(minutes_ago(20.0), None)
-    store.status.roles = [role(40, 16.0)]
+    store.status.roles = [role(40, 16.0, waited_s=3000.0)]
+
+
+def just_looked_at(store: Store) -> None:
+    store.status.freshness.note(minutes_ago(7.0), None)
+    store.status.roles = [role(300, 1.0, waited_s=3000.0), role(0, 1.0, "drift")]
+
+
+def a_later_role_just_looked_at(store: Store) -> None:
+    """Results of the model come, but nobody knows yet whether the drift role moves."""
+    store.status.freshness.note(minutes_ago(0.1), None)
+    store.status.roles = [role(3, 1.0), role(300, 1.0, "drift", waited_s=3000.0)]
+
+
+def stopped_while_no_message_came(store: Store) -> None:
+    """The first message after a pause of 20 minutes came 20 seconds ago."""
+    store.status.freshness.note(minutes_ago(20.0), None)
+    store.status.roles = [role(1, 20.0)]
+
+
+def one_that_has_just_come(store: Store) -> None:
+    store.status.freshness.note(minutes_ago(20.0), None)
+    store.status.roles = [role(1, 5.0)]
 
 
 def sharded(store: Store) -> None:
@@ -197,6 +247,18 @@ def slow_clock(store: Store) -> None:
             "lost",
             "Stopped: no progress for 20 minutes; model has 40 messages to go",
         ),
+        (just_looked_at, "late", "No result for 7 minutes, and model has 300 messages to go"),
+        (
+            a_later_role_just_looked_at,
+            "waiting",
+            "Not known yet whether the pipeline keeps up: drift has 300 messages to go",
+        ),
+        (
+            stopped_while_no_message_came,
+            "waiting",
+            "No result for 20 seconds, and model has 1 message to go",
+        ),
+        (one_that_has_just_come, "calm", "The pipeline keeps up"),
         (sharded, "calm", "The pipeline keeps up"),
         (slow_clock, "calm", "The pipeline keeps up"),
     ],
@@ -209,7 +271,7 @@ def test_it_tells_a_stopped_pipeline_from_a_quiet_stream_and_from_one_that_is_be
     happen(store)
     said = state(store)
     assert said.tone == tone
-    if tone == "late":  # the rate is measured
+    if " behind" in pipeline:  # the rate is measured
         assert said.pipeline.endswith(pipeline.partition(" behind")[2])
         assert "minutes behind" in said.pipeline
     else:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from typing import NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, TopicPartition
+import confluent_kafka
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
@@ -15,6 +16,7 @@ from fluxplain.kafka.client import (
     NOT_AUTHORIZED,
     Answer,
     BrokerError,
+    TopicPartition,
     ask,
     asking_consumer,
     log_offsets,
@@ -22,6 +24,7 @@ from fluxplain.kafka.client import (
 )
 from fluxplain.kafka.timeouts import REQUEST_S
 from fluxplain.kafka.topics.asking_thread import AskingThread
+from fluxplain.kafka.topics.oldest_messages import OldestMessages
 
 Offsets = Mapping[int, int]
 """Partition → offset."""
@@ -61,7 +64,7 @@ class GroupOffsets:
 
     def commits(self) -> dict[int, int]:
         """Return partition → committed offset, of the partitions that have one."""
-        asked = [TopicPartition(self._topic, each) for each in self._partitions]
+        asked = [confluent_kafka.TopicPartition(self._topic, each) for each in self._partitions]
         answers = self._ask(
             "cannot ask for committed offsets",
             lambda: self._consumer.committed(asked, timeout=REQUEST_S),
@@ -171,10 +174,13 @@ class Backlog(NamedTuple):
 
     ``moved_at`` is the oldest time, of the monotonic clock, at which a partition with unread
     messages had none, or the role committed some: at the earliest when somebody began to look.
+    ``waits_since`` is when the oldest of the messages began to wait, as far as is known: earlier
+    than ``moved_at`` if they were published before somebody began to look.
     """
 
     lag: int
     moved_at: float
+    waits_since: float
 
 
 class LagMonitor(AskingThread):
@@ -189,6 +195,8 @@ class LagMonitor(AskingThread):
         self._config = config
         self._moved: dict[tuple[str, str, int], tuple[int, float]] = {}
         self._looked: dict[tuple[str, str, int], tuple[tuple[int, int] | None, bool]] = {}
+        # the committed offset at the first look, and since when its message had waited then
+        self._found: dict[tuple[str, str, int], tuple[int, float]] = {}
         self.latest: Mapping[str, Backlog] | None = None
         self.trouble: str | None = None
 
@@ -209,15 +217,21 @@ class LagMonitor(AskingThread):
                 }
                 for replica in self._config.replicas()
             }
+            oldest = stack.enter_context(closing(OldestMessages(self._config)))
             while not self._ended.is_set():
-                self.latest = {name: self._backlog(name, read) for name, read in groups.items()}
+                self.latest = {
+                    name: self._backlog(name, read, oldest) for name, read in groups.items()
+                }
                 self.trouble = None
                 self._ended.wait(EVERY_S)
 
-    def _backlog(self, name: str, read: Mapping[str, GroupOffsets]) -> Backlog:
-        now, lag, oldest = time.monotonic(), 0, math.inf
+    def _backlog(
+        self, name: str, read: Mapping[str, GroupOffsets], reader: OldestMessages
+    ) -> Backlog:
+        now, lag, oldest, waits_since = time.monotonic(), 0, math.inf, math.inf
         for topic, each in read.items():
             committed, lags = each.progress()
+            self._find(name, topic, committed, lags, reader)
             for partition, unread in lags.items():
                 place, offset = (name, topic, partition), committed[partition]
                 before, moved_at = self._moved.get(place, (None, now))
@@ -231,8 +245,33 @@ class LagMonitor(AskingThread):
                     moved_at = now
                 self._moved[place] = offset, moved_at
                 lag += waiting
-                oldest = min(oldest, moved_at) if waiting else oldest
-        return Backlog(lag, min(oldest, now))
+                if waiting:
+                    oldest = min(oldest, moved_at)
+                    at_first, since = self._found.get(place, (None, now))
+                    waits_since = min(waits_since, since if at_first == offset else moved_at)
+        return Backlog(lag, min(oldest, now), min(waits_since, oldest, now))
+
+    def _find(
+        self,
+        name: str,
+        topic: str,
+        committed: Offsets,
+        lags: Offsets,
+        reader: OldestMessages,
+    ) -> None:
+        """At the first look, read since when messages have waited."""
+        full, now = self._config.topic(topic), time.time()
+        logs = {
+            TopicPartition(full, p): (committed[p], committed[p] + unread)
+            for p, unread in lags.items()
+            if unread and (name, topic, p) not in self._moved
+        }
+        for tp, at in (reader.published_at(logs) if logs else {}).items():
+            place, offset = (name, topic, tp.partition), committed[tp.partition]
+            if at is None:
+                self._looked[place] = (offset, lags[tp.partition]), True
+            else:
+                self._found[place] = offset, time.monotonic() - max(now - at, 0.0)
 
     def _is_empty(self, topic: str, partition: int, offset: int) -> bool:
         """Return whether no message is there from an offset on: marks of transactions are none."""

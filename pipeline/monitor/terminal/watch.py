@@ -32,6 +32,9 @@ FEATURES, CHANGES, BAND_LINES = 5, 3, 4
 
 MAX_CHANGES, MAX_BAND_LINES = 8, 8
 
+LEAST_BAND_LINES = 2
+"""Lines of the band below which it disappears."""
+
 TALL = 40
 """Lines from which on a terminal has room for the whole headline."""
 
@@ -51,6 +54,9 @@ STYLES: dict[Tone, str] = {
     "lost": "bold red",
     "waiting": "bold",
 }
+
+WELL: frozenset[Tone] = frozenset({"calm", "changed", "quiet"})
+"""Tones of a pipeline that keeps up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,12 @@ class WatchView:
         view = results.at(self.alphas)
         yield self._numbers(view)
         height = _height(console, options)
-        state = self._headline(results)[: None if height is None or height >= TALL else 1]
+        is_low = height is not None and height < TALL
+        state = [
+            line
+            for text in self._headline(results, is_low=is_low)
+            for line in text.wrap(console, options.max_width)
+        ]
         above = [*_losses(view), *self._last_dead_letter(), *state]
         yield from above
         methods = [m for m in view.methods if self.method in {None, m}]
@@ -111,12 +122,15 @@ class WatchView:
             heading.append(f"  {printable(shown)}{others}", style="not bold dim")
         return heading
 
-    def _headline(self, results: StreamResults) -> list[Text]:
+    def _headline(self, results: StreamResults, *, is_low: bool) -> list[Text]:
+        """Return the paragraphs of the headline; a low terminal has those that matter most."""
         state = headline(results, self.store.status, self.alphas, self.limits, self.store.notes)
-        more = f"{state.relies_on}. {state.pipeline}"
-        style = STYLES[state.tone]
-        lines = [one_line(printable(state.change), style=style), one_line(printable(more))]
-        return [*lines, Text()]
+        is_well, style = state.tone in WELL, STYLES[state.tone]
+        change = Text(printable(state.change), style=style if is_well else "")
+        pipeline = Text(printable(state.pipeline), style="" if is_well else style)
+        if is_low:
+            return [change] if is_well else [pipeline, change]
+        return [change, Text(f"{printable(state.relies_on)}. ").append_text(pipeline), Text()]
 
     def _numbers(self, view: StreamView) -> Text:
         results = view.results
@@ -178,9 +192,9 @@ class Lines:
             return cls(features, changes, MAX_BAND_LINES)
         shown, news, band = min(features, FEATURES), min(changes, CHANGES), 0
         left = max(room - shown - news, 0)
-        if left >= AROUND_BAND + BAND_LINES:
-            band = BAND_LINES
-            left -= AROUND_BAND + BAND_LINES
+        if left >= AROUND_BAND + LEAST_BAND_LINES:
+            band = min(left - AROUND_BAND, BAND_LINES)
+            left -= AROUND_BAND + band
         more = min(features - shown, left)
         later = min(changes - news, left - more)
         higher = min(MAX_BAND_LINES - band, left - more - later) if band else 0

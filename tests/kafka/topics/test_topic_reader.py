@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from fluxplain.config import Config
 from fluxplain.kafka import client
@@ -84,6 +84,23 @@ def test_a_role_stands_still_only_while_messages_wait(
         wait_until(lambda: (lag.latest or {})["drift"].moved_at > first["drift"].moved_at + 0.2)
         later = dict(lag.latest or {})
     assert later["model"] == first["model"]
+
+
+def test_messages_have_waited_since_they_were_published_though_nobody_looked(
+    config: Config,
+) -> None:
+    topic, hour_ago = config.topic("explanations"), int(1e3 * (time.time() - 3600.0))
+    producer = Producer({"bootstrap.servers": config.kafka.bootstrap_servers})
+    for _ in range(3):
+        producer.produce(topic, b"{}", partition=0, timestamp=hour_ago)
+    producer.flush()
+    with LagMonitor(config) as lag:
+        wait_until(lambda: lag.latest is not None)
+        found = dict(lag.latest or {})
+    waited = {name: each.moved_at - each.waits_since for name, each in found.items()}
+    assert waited["drift"] == pytest.approx(3600.0, abs=60.0)
+    assert waited["model"] < 60.0
+    assert waited["explainer"] == 0.0
 
 
 def test_there_is_no_lag_in_a_partition_that_was_made_anew(config: Config) -> None:

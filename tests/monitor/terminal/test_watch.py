@@ -84,6 +84,28 @@ def test_the_lag_of_each_role_is_shown() -> None:
     assert "· lag: model 1,234, drift 5 ·" in shown(store)
 
 
+def test_a_stopped_pipeline_is_said_to_be_whatever_the_height() -> None:
+    store = drifting_store()
+    store.status.roles = [RoleStatus("model", "features", 300, time.monotonic() - 420.0, True)]
+    said = "Stopped: no progress for 7 minutes; model has 300 messages to go"
+    for height in (24, None):
+        text = shown(store, height=height)
+        assert said in " ".join(text.split())
+        assert "keeps up" not in text
+
+
+@pytest.mark.parametrize("height", [24, None])
+def test_the_headline_is_wrapped_and_not_cut(height: int | None) -> None:
+    store = drifting_store()
+    store.add(replace(change("a_rather_long_feature_name", 1985), status="confirmed"))
+    store.add(replace(change("f2", 1986), loss_before=0.2, loss_after=0.9))
+    text = shown(store, height=height)
+    assert max(map(len, text.splitlines())) <= 80
+    head = " ".join(text.partition("importance")[0].split())
+    assert "with 4 other changes; the loss rose" in head
+    assert height is not None or "f1 (90 %). All records are read" in head
+
+
 def test_shows_every_feature_sorted_by_importance_with_its_standard_error() -> None:
     found = rows(shown(drifting_store()))
     assert list(found) == ["f1", "f8", "f7", "f6", "f5", "f4", "f3", "f2", "f0"]
