@@ -189,7 +189,9 @@ class Change(Record):
         sixteenth further change of the same series.
         ``"confirmed"``: at least half of the step lasted, on average over these observations, over
         their second half, and, within its error, over their last quarter. Two standard errors of
-        the step are at most half of it; if they are more, the status is ``"unclear"``.
+        the step are at most half of it; if they are more, the status is ``"unclear"``. Also
+        confirmed is a step that was larger at first, if a quarter of it lasted and the level surely
+        differs by half of ``before`` or more: as when a model makes errors until it has relearned.
         ``"transient"``: the step did not last. ``"reverted"``: a further change undid it. None for
         notices.
     status_seq

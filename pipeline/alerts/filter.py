@@ -1,10 +1,11 @@
 """Decides which changes become alerts."""
 
 from collections import OrderedDict
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from fluxplain.alerts.severity import is_at_least, severity
 from fluxplain.config import AlertSettings
+from fluxplain.config.alert_settings import Severity
 from fluxplain.results.notes import Notes
 from fluxplain.schemas import Change
 
@@ -34,8 +35,10 @@ class AlertFilter:
 
     A record repeated after a crash gives no second alert. What became of a change is sent if there
     was an alert when it was noticed, since this process began; or if ``"noticed"`` is not among the
-    statuses to send. An incident gives one alert, until a
-    record says that its change did not last. After an alert at time t, changes of the same
+    statuses to send. An incident gives one alert, and another one if it becomes more urgent, until
+    a record says that its change of an explanation did not last. Changes of the loss, inputs and
+    predictions, which name no incident, belong to one within ``window`` observations. After an
+    alert at time t, changes of the same
     subject before t + ``quiet_s`` are held back; they do not prolong the quiet time. A subject is
     the kind of the change together with a stream's feature (the loss counts as one). Times are
     Kafka's timestamps of the changes, so that a lagging reader decides the same. Changes of
@@ -51,17 +54,21 @@ class AlertFilter:
     'repeated'
     """
 
-    def __init__(self, settings: AlertSettings, notes: Notes | None = None) -> None:
+    def __init__(
+        self, settings: AlertSettings, notes: Notes | None = None, window: int = 1000
+    ) -> None:
         self._settings = settings
         self._notes = notes or Notes()
         self._delivered: OrderedDict[str, None] = OrderedDict()
-        self._incidents: OrderedDict[str, None] = OrderedDict()
+        self._window = window
+        # by the incident's name, or the id of a change without one
+        self._incidents: OrderedDict[str, _Incident] = OrderedDict()
         self._quiet_until: OrderedDict[str, float] = OrderedDict()
 
     def objection(self, change: Change, at_s: float) -> Reason | None:
         """Return why a change with a timestamp becomes no alert; None if it becomes one."""
-        if not change.is_step and change.id in self._delivered and change.incident is not None:
-            self._incidents.pop(change.incident, None)  # what comes later in it is news
+        if not change.is_step and change.id in self._delivered and not _is_nameless(change):
+            self._incidents.pop(_name(change), None)  # what comes later in it is news
         unwanted = self._unwanted(change, at_s)
         if unwanted is not None:
             return unwanted
@@ -69,7 +76,8 @@ class AlertFilter:
             return "repeated"
         if change.is_follow_up and "noticed" in self._settings.statuses:
             return None if change.id in self._delivered else "unknown"
-        if change.incident is not None and change.incident in self._incidents:
+        known = (each.severity for each in self._incidents_of(change))
+        if any(is_at_least(each, severity(change)) for each in known):
             return "incident"
         quiet = at_s < self._quiet_until.get(_subject(change), at_s)
         return "quiet_s" if quiet else None
@@ -78,8 +86,22 @@ class AlertFilter:
         """Record a delivered alert and start its quiet time."""
         _remember(self._delivered, change.event_id, None)
         _remember(self._quiet_until, _subject(change), at_s + self._settings.quiet_s)
-        if change.incident is not None and change.is_step:
-            _remember(self._incidents, change.incident, None)
+        if change.is_step and (change.incident is not None or _is_nameless(change)):
+            began = min([change.seq, *(each.seq for each in self._incidents_of(change))])
+            incident = _Incident(change.stream, began, severity(change))
+            _remember(self._incidents, _name(change), incident)
+
+    def _incidents_of(self, change: Change) -> "list[_Incident]":
+        """Return the incidents with an alert to which a change belongs."""
+
+        def is_near(name: str, each: _Incident) -> bool:
+            # an incident has its name from its first explanation
+            may_belong = _is_nameless(change) or (change.incident and not _is_named(name))
+            is_same = may_belong and each.stream == change.stream
+            return bool(is_same and abs(each.seq - change.seq) <= self._window)
+
+        known = self._incidents.items()
+        return [each for name, each in known if name == change.incident or is_near(name, each)]
 
     def _unwanted(self, change: Change, at_s: float) -> Setting | None:
         """Return the setting that excludes a change, or the mute by a note."""
@@ -101,6 +123,28 @@ class AlertFilter:
             "min_effect": not was_sent and is_small,
         }
         return next((setting for setting, is_excluded in excluded.items() if is_excluded), None)
+
+
+class _Incident(NamedTuple):
+    """An incident with an alert: where it began, and how urgent it was."""
+
+    stream: str
+    seq: int
+    severity: Severity
+
+
+def _is_nameless(change: Change) -> bool:
+    """Return whether another role than that of incidents has noticed a change."""
+    return change.method == "loss" or change.is_of_distribution
+
+
+def _name(change: Change) -> str:
+    return change.incident or change.id
+
+
+def _is_named(name: str) -> bool:
+    """Return whether this is an incident's name, and no change's id."""
+    return "@" in name
 
 
 def _subject(change: Change) -> str:

@@ -56,7 +56,8 @@ async def run(config: Config) -> None:
         signed = "signed" if config.alerts.signing_secret() else "not signed (alerts.secret)"
         log.info("alerts go to %s, %s", webhook.name, signed)
         with NotesReader(config) as people, closing(ChangeConsumer(config)) as changes:
-            alerts = AlertFilter(config.alerts, people.notes)
+            window = config.drift.incident_window
+            alerts = AlertFilter(config.alerts, people.notes, window)
             sender = _Sender(config, alerts, webhook, changes, stop)
             while not stop.is_set():
                 message = await asyncio.to_thread(changes.poll, POLL_S)

@@ -28,8 +28,8 @@ MAX_TEXT = 1_000
 def body(change: Change, *, page: str | None = None, is_test: bool = False) -> bytes:
     """Return the JSON of an alert.
 
-    It is an object of ``version``, ``test`` (whether this is a test), ``text`` (one line, which
-    Slack, Mattermost and similar chats show), ``severity``, ``link`` (to the change on the
+    It is an object of ``version``, ``test`` (whether this is a test), ``text`` (one line for
+    people), ``severity``, ``link`` (to the change on the
     dashboard at ``page``; null without one) and ``change``, the record of the topic.
 
     Examples
@@ -37,7 +37,7 @@ def body(change: Change, *, page: str | None = None, is_test: bool = False) -> b
     >>> gap = Change.notice(kind="gap", stream="features-0", seq=7, detail="some < all were lost")
     >>> alert = orjson.loads(body(gap))
     >>> alert["text"]
-    'fluxplain (high), features-0 at 7: gap: some &lt; all were lost (change 9a237a2995c4)'
+    'fluxplain (high), features-0 at 7: gap: some < all were lost (change 9a237a2995c4)'
     >>> Change.validated(alert["change"]) == gap
     True
     """
@@ -46,8 +46,8 @@ def body(change: Change, *, page: str | None = None, is_test: bool = False) -> b
         {
             "version": VERSION,
             "test": is_test,
-            "text": text(change, is_test=is_test)
-            + (f" {link}".replace("&", "&amp;") if link else ""),
+            "text": _harmless(text(change, is_test=is_test, for_chat=False))
+            + (f" {link}" if link else ""),
             "severity": severity(change),
             "link": link,
             "change": change,
@@ -125,6 +125,15 @@ def link_to(page: str | None, change: Change) -> str | None:
 
 def _escaped(line: str) -> str:
     """Return text without chat mentions and markup."""
-    # keep the @ of an incident, which a number follows
-    plain = re.sub("@(?=[A-Za-z])", "@\u200b", line).replace("&", "&amp;")
+    plain = _uncalled(line).replace("&", "&amp;")
     return plain.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _harmless(line: str) -> str:
+    """Return text without chat mentions, for receivers that may show it in a chat or not."""
+    return re.sub("<(?=[!@#])", "<\u200b", _uncalled(line))
+
+
+def _uncalled(line: str) -> str:
+    # keep the @ of an incident, which a number follows
+    return re.sub("@(?=[A-Za-z])", "@\u200b", line)

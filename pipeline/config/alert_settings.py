@@ -41,8 +41,8 @@ class AlertSettings(Secrets):
     """A file with the secret in its only line."""
     timeout_s: Annotated[float, Field(ge=0.1, le=60.0)] = 10.0
     """Seconds to wait for the receiver's response."""
-    kinds: Annotated[list[Kind], NOT_EMPTY] = ["drift", *get_args(NoticeKind)]
-    """Send only changes of these kinds; by default, changes of inputs and predictions are not."""
+    kinds: Annotated[list[Kind], NOT_EMPTY] = ["drift", "input", *get_args(NoticeKind)]
+    """Send only changes of these kinds; by default, changes of predictions are not."""
     methods: Annotated[list[Watched], NOT_EMPTY] = list(get_args(Watched))
     """Send only changes of these methods, or of the `"loss"`."""
     features: Annotated[list[str], NOT_EMPTY] | None = None
@@ -57,13 +57,14 @@ class AlertSettings(Secrets):
     """Features, groups and pairs whose changes are not sent, with the reason for each."""
     learning: bool = False
     """Whether to send changes while the model is still learning."""
-    min_severity: Severity = "medium"
+    min_severity: Severity = "high"
     """Send changes that are at least so urgent: `"high"`, `"medium"` or `"low"`; see
     [Alerts](../README.md#alerts)."""
     min_effect: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     """Smallest `effect_size` of a change to send; `drift.min_effect` applies before it."""
     quiet_s: Annotated[float, Field(ge=0.0, le=604_800.0)] = 300.0
-    """Minimum seconds between two alerts about the same feature; an incident gives one alert."""
+    """Minimum seconds between two alerts about the same feature; an incident gives one alert, and a
+    second one if it becomes more urgent."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -14,6 +14,10 @@ from fluxplain.schemas.methods import Watched
 LEFT = 0.5
 """A change is confirmed if at least this share of its step is left."""
 
+OVERSHOT = 0.25
+"""A change that overshot is confirmed if at least this share of its step is left, and its level is
+not that of before: a model that relearns makes the step larger at first than in the end."""
+
 PARTS = 4
 """The observations after a change are divided into so many parts."""
 
@@ -207,6 +211,8 @@ class Outcome(NamedTuple):
     def completed(self, change: Change, others: float) -> Change:
         """Return the second record of a change; ``others`` as in :func:`effect_of`."""
         status = self._status(change)
+        if status in {"transient", "reverted"} and self._overshot(change):
+            status = "confirmed"
         level = self.interim if status == "reverted" and self.interim else self.level
         change = replace(
             change,
@@ -239,6 +245,23 @@ class Outcome(NamedTuple):
         if lasts and is_left(self.level):
             return "confirmed"
         return "transient" if self.interim is None or lasts else "reverted"
+
+    def _overshot(self, change: Change) -> bool:
+        """Return whether a step was larger at first, and the level still surely another one.
+
+        By at least half of what it was, so that the end of a false alarm is none.
+        """
+        before, late, newest = change.before, self.late, self.newest
+        error = std_error_of(late, self.inflation)
+        if before is None or late is None or error is None or change.before_std_error is None:
+            return False
+        if change.signal == "trend" or change.after is None:
+            return False
+        left, step = late.mean - before, change.after - before
+        is_much = left * step > 0.0 and abs(left) >= max(OVERSHOT * abs(step), LEFT * abs(before))
+        end = replace(change, after=late.mean, after_std_error=error)
+        stays = newest is None or (newest.mean - before) / left >= LEFT if left else False
+        return is_much and stays and is_clear(end)
 
 
 class FollowUp:

@@ -4,9 +4,12 @@ import math
 from dataclasses import replace
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.change_wording import like, named, outliers, where, which, why
+from fluxplain.schemas.change_wording import like, named, outliers, percent, where, which, why
 from fluxplain.schemas.methods import METHODS
 from fluxplain.schemas.wording import STATUS, distinct_texts, moved, plural, subject, written
+
+ADAPTED = "the model has adapted, or the cause has passed; explanations may have changed for good"
+"""What a loss that fell again means: not that all is as before."""
 
 MOST_NAMED = 2
 """Most observations that a sentence names."""
@@ -51,11 +54,12 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     if change.rank_after is not None and change.is_step:
         text += f" ({_ranks(change)} of {change.ranked})"
     if change.effect_size is not None and change.method in METHODS and change.is_step:
-        text += f", by {change.effect_size:.0%} of all importance".replace("%", " %")
+        text += f", by {_share(change.effect_size)}"
     if change.learning:
         text += "; the model is still learning"
     if change.lasted is not None:
         text += f"; it lasted about {plural(change.lasted, 'observation')}"
+        text += f"; {ADAPTED}" if _fell_again(change) else ""
     elif change.after_seq is not None:
         text += f"; it began about {change.seq - change.after_seq:,} observations earlier"
         text += f" (at most {change.delay_bound:,})" if change.delay_bound is not None else ""
@@ -73,6 +77,13 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     return text
 
 
+def _share(effect: float) -> str:
+    """Return an effect in words; with a change of the sign it exceeds all importance."""
+    if effect > 1.0:
+        return "more than the importance of all features together"
+    return f"{percent(effect)} of all importance"
+
+
 def _what(change: Change) -> str:
     """Return what changed, from which level to which."""
     what, after = subject(change), (change.after or 0.0, change.after_std_error)
@@ -82,13 +93,21 @@ def _what(change: Change) -> str:
     if not change.is_step:
         ending = "was undone" if change.status == "reverted" else "did not last"
         texts = distinct_texts(before, after, _measured)
-        return f"the change of {what} {ending}: {texts[0]} before, {texts[1]} then"
+        about = (
+            f"{what} has fallen again" if _fell_again(change) else f"the change of {what} {ending}"
+        )
+        return f"{about}: {texts[0]} before, {texts[1]} then"
     seems, is_trend = change.status in {"noticed", "unclear"}, change.signal == "trend"
     text = f"{what} {moved(before, after, _measured, seems=seems and not is_trend)}"
     if is_trend:
         reversed_ = "seems to have reversed" if seems else "has reversed"
         text = f"the effect of {change.feature} {reversed_}: {text}"
     return text if change.status in {None, "noticed"} else f"{STATUS[change.status]}: {text}"
+
+
+def _fell_again(change: Change) -> bool:
+    """Return whether the loss, or the share of wrong predictions, rose only for a time."""
+    return change.method == "loss" and change.direction == "rose" and not change.is_step
 
 
 def _ranks(change: Change) -> str:

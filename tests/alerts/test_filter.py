@@ -16,7 +16,7 @@ from fluxplain.results.notes import Notes
 from fluxplain.schemas import Change, Note
 from fluxplain.schemas.change import Cause, CauseKind, Kind
 from fluxplain.schemas.methods import Watched
-from tests.kit.records import STREAM, change, loss_change
+from tests.kit.records import STREAM, change, error_change, loss_change
 from tests.kit.support import PROPERTY, make_config
 
 ALERT = None
@@ -42,6 +42,10 @@ def sent(alerts: AlertFilter, change: Change, at_s: float) -> bool:
 def caused(kind: CauseKind) -> Change:
     cause = Cause(kind, 0.1, 0.01, 0.1, 0.01, 0.0, 0.01)
     return replace(change("a", 1), status="confirmed", cause=cause)
+
+
+def input_change(seq: int) -> Change:
+    return replace(change("a", seq), kind="input", method=None, signal="mean", effect_size=0.9)
 
 
 BY_CAUSE = {"causes": ["model", "both"], "statuses": ["confirmed", "unclear"]}
@@ -71,6 +75,11 @@ MINOR = replace(change("a", 1), effect_size=0.05, loss_before=0.2, loss_after=0.
         (change("a", 1), {"mute": {"b": "known"}}, ALERT),
         (loss_change(1), {"mute": {"a": "known"}}, ALERT),
         (MINOR, {}, "min_severity"),
+        (input_change(1), {}, ALERT),
+        (replace(input_change(1), effect_size=0.1), {}, "min_severity"),
+        (replace(input_change(1), kind="output"), {}, "kind"),
+        (replace(MINOR, effect_size=0.5), {}, "min_severity"),
+        (replace(MINOR, effect_size=0.5, loss_after=0.3), {}, ALERT),
         (MINOR, {"min_severity": "low"}, ALERT),
         (replace(MINOR, status="transient"), {}, "unknown"),
         (replace(loss_change(1), before=0.9, after=0.2), {}, "min_severity"),
@@ -162,6 +171,33 @@ def test_after_a_change_that_did_not_last_the_rest_of_its_incident_is_news() -> 
     assert alerts.objection(other, 1.0) == "incident"
     assert sent(alerts, replace(one, status="transient"), 2.0)
     assert sent(alerts, late, 3.0)
+
+
+def test_what_belongs_to_an_incident_and_names_none_has_no_alert_of_its_own() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0), window=1000)
+    loss = replace(loss_change(5039), status="noticed")
+    explained = [
+        replace(change(f, 5051 + i), incident="features-0@5051") for i, f in enumerate("ab")
+    ]
+    assert sent(alerts, loss, 0.0)
+    for each in [*explained, error_change(5060), input_change(5070), loss_change(6039)]:
+        assert alerts.objection(each, 1.0) == "incident", each
+    assert sent(alerts, replace(loss, status="reverted"), 2.0)
+    assert alerts.objection(explained[1], 3.0) == "incident", "a loss that recovers ends nothing"
+    assert sent(alerts, loss_change(6040), 4.0)
+    assert sent(alerts, replace(change("a", 8000), incident="features-0@8000"), 5.0)
+    assert alerts.objection(loss_change(7990), 6.0) == "incident", "its partition is read later"
+    assert sent(alerts, replace(change("a", 9001), incident="features-0@9001"), 7.0)
+
+
+def test_an_incident_that_becomes_more_urgent_has_another_alert() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0, min_severity="medium"))
+    medium = replace(MINOR, effect_size=0.5, incident="features-0@1")
+    assert sent(alerts, medium, 0.0)
+    assert alerts.objection(replace(medium, feature="b", id="0" * 12), 1.0) == "incident"
+    assert sent(alerts, loss_change(3), 2.0)
+    assert alerts.objection(error_change(4), 3.0) == "incident"
+    assert alerts.objection(replace(medium, feature="b", id="0" * 12), 4.0) == "incident"
 
 
 @pytest.mark.parametrize("quiet_s", [0.0, 60.0])

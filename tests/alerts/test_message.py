@@ -70,7 +70,8 @@ def test_an_alert_leads_to_the_change_on_the_dashboard() -> None:
     event = replace(change("age", 2627), stream="a&b-0")
     alert = orjson.loads(body(event, page="https://flux.example/"))
     assert alert["link"] == f"https://flux.example/#stream=a%26b-0&change={event.id}"
-    assert alert["text"].endswith(alert["link"].replace("&", "&amp;"))
+    assert alert["text"].endswith(f" {alert['link']}")
+    assert "a&b-0 at 2,627" in alert["text"]
     assert orjson.loads(body(event))["link"] is None
 
 
@@ -80,6 +81,14 @@ def test_a_test_says_that_it_is_one_and_each_has_an_id_of_its_own() -> None:
     alert = orjson.loads(body(one, is_test=True))
     assert alert["test"] is True
     assert alert["text"].startswith("TEST: ")
+
+
+def test_plain_text_calls_nobody_either_where_a_chat_shows_it() -> None:
+    shown = orjson.loads(body(change("<!channel> <@U1> @here a<b", 1)))["text"]
+    assert "<!" not in shown
+    assert "<@" not in shown
+    assert "@here" not in shown
+    assert "a<b" in shown
 
 
 def test_what_stands_on_a_topic_can_neither_call_a_channel_or_anybody_nor_fill_it() -> None:

@@ -111,6 +111,17 @@ def test_a_reversal_is_confirmed_if_the_sign_has_changed(level: float, status: s
     assert outcome.completed(change, others=0.0).status == status
 
 
+@pytest.mark.parametrize("overshoot", [60, 150])
+def test_a_step_that_was_larger_at_first_is_confirmed_if_the_level_is_another_one(
+    overshoot: int,
+) -> None:
+    for seed in range(10):
+        lasting = steps(seed, (BEFORE, 3.0), (overshoot, -6.0), (800, 0.0))
+        assert outcome_of_first(published(lasting)).status == "confirmed"
+        passing = steps(seed, (BEFORE, 3.0), (overshoot, -6.0), (800, 2.5))
+        assert outcome_of_first(published(passing)).status in {"transient", "reverted"}
+
+
 def test_a_short_step_is_not_confirmed() -> None:
     for seed in range(10):
         outcome = outcome_of_first(published(steps(seed, (BEFORE, 0.0), (60, 1.5), (800, 0.0))))
