@@ -3,10 +3,10 @@
 from collections import OrderedDict
 from typing import Any, Literal, NamedTuple
 
-from fluxplain.alerts.severity import is_at_least, severity
 from fluxplain.config import AlertSettings
 from fluxplain.config.alert_settings import Severity
 from fluxplain.results.notes import Notes
+from fluxplain.results.severity import is_at_least, severity
 from fluxplain.schemas import Change
 
 Setting = Literal[

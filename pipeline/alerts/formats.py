@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 from fluxplain.alerts.message import body, link_to, text
-from fluxplain.alerts.severity import severity
 from fluxplain.config import AlertSettings
 from fluxplain.config.alert_settings import Severity
+from fluxplain.results.severity import severity
 from fluxplain.schemas import Change
 
 PAGERDUTY: dict[Severity, str] = {"low": "info", "medium": "warning", "high": "critical"}

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import orjson
 
 from fluxplain import __version__
-from fluxplain.alerts.severity import severity
+from fluxplain.results.severity import severity
 from fluxplain.schemas import Change
 from fluxplain.schemas.wording import printable
 

@@ -1,8 +1,113 @@
 """What changed together: incidents with all that belongs to them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from fluxplain.config.alert_settings import Severity
+from fluxplain.results.notes import Notes
+from fluxplain.results.severity import severity, urgency
 from fluxplain.schemas import Change
+from fluxplain.schemas.wording import in_short, plural
+
+LOSS_SHARE = 0.1
+"""Share of the loss by which it must differ to show a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """What changed together, for people.
+
+    Attributes
+    ----------
+    text
+        One sentence, without a full stop: the main change, whether the loss shows it, and how many
+        others there are.
+    severity
+        The highest of its changes that lasted; of the main one if none did.
+    effect
+        ``effect_size`` of the main change; None if unknown.
+    first, last
+        The smallest and the largest seq of its changes.
+    lasts, learning, acknowledged
+        Whether some change lasts as far as is known, and whether the model was still learning, or
+        people have acknowledged the change, at all that last.
+    changes
+        Ids of its changes, the main one first, then by what they mean.
+    """
+
+    text: str
+    severity: Severity
+    effect: float | None
+    first: int
+    last: int
+    lasts: bool
+    learning: bool
+    acknowledged: bool
+    changes: list[str]
+
+
+def ranked(changes: Iterable[Change], notes: Notes, window: int) -> list[Incident]:
+    """Return the incidents of one stream, without muted features; first what matters most.
+
+    What lasts, is not acknowledged and no effect of learning comes first; then severity decides,
+    effect, and time. Notices are left out.
+    """
+    heard = [each for each in changes if not each.is_notice and not notes.hides(each)]
+    found = [_incident(group, notes) for group in in_incidents(heard, window)]
+    return sorted(found, key=_rank, reverse=True)
+
+
+def _rank(incident: Incident) -> tuple[bool, bool, bool, int, float, int]:
+    return (
+        incident.lasts,
+        not incident.learning,
+        not incident.acknowledged,
+        urgency(incident.severity),
+        incident.effect or 0.0,
+        incident.last,
+    )
+
+
+def _incident(group: Sequence[Change], notes: Notes) -> Incident:
+    steps = [each for each in group if each.is_step] or list(group)
+    main = max(steps, key=weight)
+    others = sorted((each for each in group if each is not main), key=weight, reverse=True)
+    more = f", with {plural(len(others), 'other change')}" if others else ""
+    return Incident(
+        text=f"{in_short(main)}{more}{of_loss(group, main)}",
+        severity=max(map(severity, steps), key=urgency),
+        effect=main.effect_size,
+        first=min(each.seq for each in group),
+        last=max(each.seq for each in group),
+        lasts=main.is_step,
+        learning=all(each.learning for each in steps),
+        acknowledged=all(notes.acknowledged(each.id) is not None for each in steps),
+        changes=[main.id, *(each.id for each in others)],
+    )
+
+
+def weight(change: Change) -> tuple[bool, bool, float, int]:
+    """Return a sort key: lasting changes first, then those of explanations, then large ones."""
+    is_of_feature = change.kind == "drift" and change.method != "loss"
+    return change.is_step, is_of_feature, change.effect_size or 0.0, change.seq
+
+
+def of_loss(incident: Sequence[Change], main: Change) -> str:
+    """Return whether the loss shows the main change, too; nothing if that is not known."""
+    if main.method == "loss":
+        return ""
+    before, after = main.loss_before, main.loss_after
+    if before is not None and after is not None and abs(after - before) > LOSS_SHARE * abs(before):
+        return f"; the loss {'rose' if after > before else 'fell'}"
+    losses = [each for each in incident if each.is_of_loss and each.direction]
+    if losses:
+        nearest = min(losses, key=lambda each: abs(_began(each) - _began(main)))
+        return f"; the loss {nearest.direction}"
+    return "" if before is None or after is None else "; the loss does not show it"
+
+
+def _began(change: Change) -> int:
+    return change.seq if change.after_seq is None else change.after_seq
 
 
 def in_incidents(changes: Iterable[Change], window: int) -> list[list[Change]]:

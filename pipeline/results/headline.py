@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from fluxplain.config import Config
 from fluxplain.config.checkpoint_settings import MOST_LONGER
-from fluxplain.results.change_groups import in_incidents
+from fluxplain.results.change_groups import in_incidents, of_loss, weight
 from fluxplain.results.notes import NO_NOTES, Notes
 from fluxplain.results.pipeline_status import PipelineStatus, RoleStatus
 from fluxplain.results.stream_results import TOP, StreamResults, StreamView
@@ -58,9 +58,6 @@ DEFAULT = Limits()
 
 LEAST_SHARE = 0.005
 """Smallest share of all importance that is worth naming."""
-
-LOSS_SHARE = 0.1
-"""Share of the loss by which it must differ to show a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,16 +174,10 @@ def _latest(
         and notes.acknowledged(each.id) is None
     ]
     groups = in_incidents(lasting, limits.together)
-    main = max(news or groups[-1], key=_weight)
+    main = max(news or groups[-1], key=weight)
     incident = next(group for group in groups if main in group)
     seq = max(each.seq for each in lasting)
     return _Latest(news, main, incident, seq, all(each.seq <= seq for each in steps))
-
-
-def _weight(change: Change) -> tuple[bool, float, int]:
-    """Return a sort key: changes of explanations first, then large ones."""
-    is_of_feature = change.kind == "drift" and change.method != "loss"
-    return is_of_feature, change.effect_size or 0.0, change.seq
 
 
 def _changed(results: StreamResults, latest: _Latest, notes: Notes) -> str:
@@ -202,25 +193,7 @@ def _changed(results: StreamResults, latest: _Latest, notes: Notes) -> str:
     since = max(results.newest_seq - main.seq, 0)
     others = f", with {plural(len(news) - 1, 'other change')}" if len(news) > 1 else ""
     when = f"{plural(since, 'record')} ago" if since else "just now"
-    return f"Changed {when}: {in_short(main)}{others}{_loss(latest.incident, main)}"
-
-
-def _loss(incident: Sequence[Change], main: Change) -> str:
-    """Return whether the loss shows the change, too; nothing if that is not known."""
-    if main.method == "loss":
-        return ""
-    before, after = main.loss_before, main.loss_after
-    if before is not None and after is not None and abs(after - before) > LOSS_SHARE * abs(before):
-        return f"; the loss {'rose' if after > before else 'fell'}"
-    of_loss = [each for each in incident if each.is_of_loss and each.direction]
-    if of_loss:
-        nearest = min(of_loss, key=lambda each: abs(_began(each) - _began(main)))
-        return f"; the loss {nearest.direction}"
-    return "" if before is None or after is None else "; the loss does not show it"
-
-
-def _began(change: Change) -> int:
-    return change.seq if change.after_seq is None else change.after_seq
+    return f"Changed {when}: {in_short(main)}{others}{of_loss(latest.incident, main)}"
 
 
 def _pipeline(results: StreamResults, status: PipelineStatus, limits: Limits) -> tuple[Tone, str]:

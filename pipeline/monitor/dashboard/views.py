@@ -10,6 +10,7 @@ import numpy.typing as npt
 import orjson
 
 from fluxplain.config import Config
+from fluxplain.results.change_groups import Incident, ranked
 from fluxplain.results.headline import Headline, Limits, headline
 from fluxplain.results.series import Points, Series
 from fluxplain.results.store import Store
@@ -47,7 +48,7 @@ OVERVIEW_S = 1.0
 
 _BRIEF = (
     *("id", "kind", "seq", "feature", "method", "before", "after", "direction", "after_seq"),
-    *("incident", "detail", "signal", "status", "effect_size", "learning"),
+    *("incident", "detail", "signal", "category", "status", "effect_size", "learning"),
 )
 """Fields of a change in the page's list."""
 
@@ -198,6 +199,15 @@ class View:
         notes = [] if stream is None else self._store.notes.all_muted(stream)
         return {str(note.feature): {**_noted(note), "stream": note.stream} for note in notes}
 
+    def _incidents(
+        self, changes: Sequence[tuple[int, Change]], since: int
+    ) -> list[Incident] | None:
+        """Return all incidents of a stream; None if nothing has changed since a version."""
+        if all(version <= since for version, _ in changes):
+            return None
+        listed = (change for _, change in changes)
+        return ranked(listed, self._store.notes, self._limits.together)
+
     def _listed(self, change: Change) -> dict[str, Any]:
         """Return a change as the page lists it, with who acknowledged it."""
         note = self._store.notes.acknowledged(change.id)
@@ -245,6 +255,7 @@ class View:
                 if line.version > since
             },
             "changes": [self._listed(change) for version, change in changes if version > since],
+            "incidents": self._incidents(changes, since),
             "muted": self._muted(chosen.stream),
             "methods": stream.methods,
             "alphas": self._alphas.known(chosen.stream, stream.alphas()),

@@ -25,8 +25,9 @@ from fluxplain.results.store import Store
 from fluxplain.schemas import Change, Note
 from fluxplain.schemas.change import NoticeKind
 from fluxplain.schemas.methods import METHOD_NAMES
+from fluxplain.schemas.record import Value
 from tests.kit.free_ports import last_port_taken
-from tests.kit.records import letter, reasons
+from tests.kit.records import letter, prediction, reasons, store_of
 from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import STREAM, change, name, records
 
@@ -251,6 +252,27 @@ def test_the_page_gets_what_was_noted_with_each_change_and_feature(config: Confi
     assert plain(config, known, "/status.json")["streams"][STREAM]["muted"] == {"f0": muted}
     _, news = View(config, known).news(Choice(STREAM, "ipfi", 0.001), version)
     assert [each["id"] for each in orjson.loads(news)["changes"]] == [one.id]
+
+
+@pytest.mark.parametrize("category", [True, False, "bmw", 0])
+def test_a_change_of_a_share_names_its_category(config: Config, category: Value) -> None:
+    share = replace(change(None, 50, "loss"), kind="output", signal="share", category=category)
+    known = store_of([*records(100, features=3), replace(share, method=None)])
+    answer = orjson.loads(View(config, known).overview(Choice(STREAM)))
+    [found] = [each for each in answer["changes"] if each["kind"] == "output"]
+    assert repr(found["category"]) == repr(category)
+
+
+def test_the_page_gets_the_incidents_whenever_a_change_comes(config: Config) -> None:
+    known = store_of([prediction(2000), change("f1", 1000, "ipfi"), change(None, 1010, "loss")])
+    view, choice = View(config, known), Choice(STREAM)
+    [found] = orjson.loads(view.overview(choice))["incidents"]
+    assert (found["severity"], len(found["changes"])) == ("high", 2)
+    version, _ = view.news(choice, -1)
+    assert orjson.loads(view.news(choice, version)[1])["incidents"] is None
+    known.add(change("f2", 2900, "ipfi", rose=False))
+    _, news = view.news(choice, version)
+    assert [each["first"] for each in orjson.loads(news)["incidents"]] == [2900, 1000]
 
 
 def test_files_are_compressed_and_asked_for_once(config: Config, store: Store) -> None:

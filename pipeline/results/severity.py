@@ -61,7 +61,12 @@ def is_at_least(one: Severity, least: Severity) -> bool:
     >>> is_at_least("medium", "low"), is_at_least("medium", "high")
     (True, False)
     """
-    return _LEVELS.index(one) >= _LEVELS.index(least)
+    return urgency(one) >= urgency(least)
+
+
+def urgency(level: Severity) -> int:
+    """Return a severity as a number, to compare it."""
+    return _LEVELS.index(level)
 
 
 def _is_large(effect: float | None, least: float) -> bool:

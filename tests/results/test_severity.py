@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fluxplain.alerts.severity import severity
+from fluxplain.results.severity import severity
 from fluxplain.schemas.change import Evidence
 from tests.kit.records import change, loss_change
 
