@@ -53,7 +53,9 @@ all importance; it began about 154 observations earlier (at most 312); the loss 
     text = _what(change)
     if change.rank_after is not None and change.is_step:
         text += f" ({_ranks(change)} of {change.ranked})"
-    if change.effect_size is not None and change.method in METHODS and change.is_step:
+    is_reversed = change.signal == "trend" and (change.effect_size or 0.0) > 1.0
+    is_of_all = change.method in METHODS and change.is_step and not is_reversed
+    if change.effect_size is not None and is_of_all:
         text += f", by {_share(change.effect_size)}"
     if change.learning:
         text += "; the model is still learning"
@@ -96,7 +98,8 @@ def _what(change: Change) -> str:
         about = (
             f"{what} has fallen again" if _fell_again(change) else f"the change of {what} {ending}"
         )
-        return f"{about}: {texts[0]} before, {texts[1]} then"
+        when = "then" if change.status == "reverted" else "on average since"
+        return f"{about}: {texts[0]} before, {texts[1]} {when}"
     seems, is_trend = change.status in {"noticed", "unclear"}, change.signal == "trend"
     text = f"{what} {moved(before, after, _measured, seems=seems and not is_trend)}"
     if is_trend:

@@ -86,10 +86,11 @@ def _incident(group: Sequence[Change], notes: Notes) -> Incident:
     )
 
 
-def weight(change: Change) -> tuple[bool, bool, float, int]:
-    """Return a sort key: lasting changes first, then those of explanations, then large ones."""
-    is_of_feature = change.kind == "drift" and change.method != "loss"
-    return change.is_step, is_of_feature, change.effect_size or 0.0, change.seq
+def weight(change: Change) -> tuple[bool, bool, int, bool, float, int]:
+    """Return a sort key: what lasts, and is not only the loss; urgent, of explanations, large."""
+    is_loss, level = change.method == "loss", urgency(severity(change))
+    effect = change.effect_size or 0.0
+    return change.is_step, not is_loss, level, change.kind == "drift", effect, change.seq
 
 
 def of_loss(incident: Sequence[Change], main: Change) -> str:

@@ -175,7 +175,7 @@ def _latest(
     ]
     groups = in_incidents(lasting, limits.together)
     main = max(news or groups[-1], key=weight)
-    incident = next(group for group in groups if main in group)
+    incident = next(group for group in groups if any(each is main for each in group))
     seq = max(each.seq for each in lasting)
     return _Latest(news, main, incident, seq, all(each.seq <= seq for each in steps))
 

@@ -72,11 +72,13 @@ def test_what_would_read_the_same_has_more_digits_and_nothing_else(
     assert sentence(moved) == f"iPFI of age {text}"
 
 
-@pytest.mark.parametrize("status", ["transient", "reverted"])
-def test_a_loss_that_fell_again_is_no_all_clear(status: Any) -> None:
+@pytest.mark.parametrize(
+    ("status", "when"), [("transient", "on average since"), ("reverted", "then")]
+)
+def test_a_loss_that_fell_again_is_no_all_clear(status: Any, when: str) -> None:
     rose = replace(loss_change(5039), before=0.228, after=1.15, direction="rose", lasted=812)
     assert sentence(replace(rose, status=status)) == (
-        "the loss has fallen again: 0.228 before, 1.15 then; it lasted about 812 observations; "
+        f"the loss has fallen again: 0.228 before, 1.15 {when}; it lasted about 812 observations; "
         "the model has adapted, or the cause has passed; explanations may have changed for good"
     )
     assert "adapted" not in sentence(replace(rose, status=status, direction="fell"))
@@ -86,6 +88,7 @@ def test_an_effect_beyond_all_importance_is_no_percentage() -> None:
     moved = replace(change("age", 7), effect_size=1.18)
     assert sentence(moved).endswith(", by more than the importance of all features together")
     assert sentence(replace(moved, effect_size=1.0)).endswith(", by 100 % of all importance")
+    assert "importance" not in sentence(replace(moved, signal="trend"))
 
 
 def test_a_loss_that_hardly_moved_is_told_so_that_one_sees_it() -> None:

@@ -43,6 +43,19 @@ def test_what_belongs_to_an_incident_is_in_it_whatever_noticed_it_first() -> Non
     assert (broken.changes, broken.severity, broken.effect) == ([BROKEN.id], "high", 0.9)
 
 
+def test_what_is_urgent_names_the_incident() -> None:
+    better = replace(
+        change("temperature", 6875, method="ipdp"),
+        incident="features-0@6875",
+        effect_size=0.11,
+        loss_before=0.5,
+        loss_after=0.4,
+    )
+    [incident] = found(better, BROKEN)
+    assert incident.changes == [BROKEN.id, better.id]
+    assert incident.text.startswith("input oil rose")
+
+
 def test_two_incidents_of_explanations_stay_two_however_near() -> None:
     other = replace(change("b", 5900), incident="features-0@5900", effect_size=0.2)
     assert [each.first for each in found(CONCEPT, other)] == [5051, 5900]
