@@ -74,8 +74,8 @@ class Store:
     """Accumulates published records, each result once; one thread adds, others read.
 
     All threads hold ``lock`` while they do. ``version`` grows with each record, so that readers can
-    get the news since a version. ``source`` is the topic whose partitions are the streams: it makes
-    streams known that have only dead letters.
+    get the news since a version; ``noted`` is that of the newest note. ``source`` is the topic
+    whose partitions are the streams: it makes streams known that have only dead letters.
     """
 
     def __init__(self, source: str | None = None) -> None:
@@ -91,6 +91,7 @@ class Store:
         self.has_more_streams = False
         self.left_out: Counter[str] = Counter()
         self.status = PipelineStatus()
+        self.noted = 0
         self.current: str | None = None
         self._duplicates = Duplicates(2 * MAX_SERIES)
         self._points = Budget[Series](MAX_ALL_POINTS, MAX_POINTS)
@@ -196,6 +197,7 @@ class Store:
 
     def _add_note(self, note: Note) -> bool:
         self.notes.add(note)
+        self.noted = self.version
         stream = self.streams.get(note.stream or "")
         if stream is not None and note.change is not None:
             stream.renew(note.change, self.version)

@@ -202,8 +202,8 @@ class View:
     def _incidents(
         self, changes: Sequence[tuple[int, Change]], since: int
     ) -> list[Incident] | None:
-        """Return all incidents of a stream; None if nothing has changed since a version."""
-        if all(version <= since for version, _ in changes):
+        """Return all incidents of a stream; None if they are as they were at a version."""
+        if max([self._store.noted, *(version for version, _ in changes)]) <= since:
             return None
         listed = (change for _, change in changes)
         return ranked(listed, self._store.notes, self._limits.together)

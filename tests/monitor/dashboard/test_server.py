@@ -273,6 +273,10 @@ def test_the_page_gets_the_incidents_whenever_a_change_comes(config: Config) -> 
     known.add(change("f2", 2900, "ipfi", rose=False))
     _, news = view.news(choice, version)
     assert [each["first"] for each in orjson.loads(news)["incidents"]] == [2900, 1000]
+    version = known.version
+    known.add(Note("muted", "2026-03-01T12:00:00Z", feature="f2", text="noise"))
+    _, news = view.news(choice, version)
+    assert [each["first"] for each in orjson.loads(news)["incidents"]] == [1000]
 
 
 def test_files_are_compressed_and_asked_for_once(config: Config, store: Store) -> None:
