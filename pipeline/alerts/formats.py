@@ -13,6 +13,7 @@ import orjson
 from fluxplain.alerts.message import body, link_to, text
 from fluxplain.config import AlertSettings
 from fluxplain.config.alert_settings import Severity
+from fluxplain.results.feature_names import REAL_NAMES, FeatureNames
 from fluxplain.results.severity import severity
 from fluxplain.schemas import Change
 
@@ -20,17 +21,23 @@ PAGERDUTY: dict[Severity, str] = {"low": "info", "medium": "warning", "high": "c
 """Our severity → PagerDuty's."""
 
 
-def content(settings: AlertSettings, change: Change, *, is_test: bool = False) -> bytes:
-    """Return the body of an alert in the configured format."""
-    page = settings.page
+def content(
+    settings: AlertSettings,
+    change: Change,
+    names: FeatureNames = REAL_NAMES,
+    *,
+    is_test: bool = False,
+) -> bytes:
+    """Return the body of an alert in the configured format, with the ``names`` to show."""
+    page, shown = settings.page, names.change(change)
     if settings.format == "json":
-        return body(change, page=page, is_test=is_test)
-    line, link = text(change, is_test=is_test), link_to(page, change)
+        return body(change, page=page, is_test=is_test, names=names)
+    line, link = text(shown, is_test=is_test), link_to(page, change)
     if settings.format == "slack":
         return orjson.dumps(
             {"text": f"{line} <{link.replace('&', '&amp;')}|Open>" if link else line}
         )
-    plain = text(change, is_test=is_test, for_chat=False)
+    plain = text(shown, is_test=is_test, for_chat=False)
     if settings.format == "teams":
         return orjson.dumps(_card(plain, link))
     return orjson.dumps(_event(settings, change, plain, link))

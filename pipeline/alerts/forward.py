@@ -26,6 +26,7 @@ from fluxplain.config import Config
 from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of
 from fluxplain.kafka.timeouts import ALERTS_POLL_S, REQUEST_S, SESSION_TIMEOUT_S
 from fluxplain.kafka.topics.topic_reader import DecodedMessages
+from fluxplain.results.feature_names import FeatureNames
 from fluxplain.results.notes_topic import NotesReader
 from fluxplain.schemas import BadRecordError, Change
 
@@ -152,6 +153,7 @@ class _Sender:
     ) -> None:
         self._filter = alerts
         self._settings = config.alerts
+        self._names = FeatureNames.configured(config)
         self._webhook = webhook
         self._changes = changes
         self._stop = stop
@@ -192,7 +194,7 @@ class _Sender:
 
     async def _unless_stopped(self, change: Change, at_s: float) -> Answer | None:
         """Return the result of a delivery; None if the process is stopped before."""
-        alert = content(self._settings, change)
+        alert = content(self._settings, change, self._names)
         delivery = asyncio.create_task(
             deliver(
                 lambda: self._webhook.send(change.event_id, alert),

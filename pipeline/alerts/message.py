@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import orjson
 
 from fluxplain import __version__
+from fluxplain.results.feature_names import REAL_NAMES, FeatureNames
 from fluxplain.results.severity import severity
 from fluxplain.schemas import Change
 from fluxplain.schemas.wording import printable
@@ -25,11 +26,17 @@ MAX_TEXT = 1_000
 """Longest line for chats, in characters; a record's detail may exceed their limits."""
 
 
-def body(change: Change, *, page: str | None = None, is_test: bool = False) -> bytes:
+def body(
+    change: Change,
+    *,
+    page: str | None = None,
+    is_test: bool = False,
+    names: FeatureNames = REAL_NAMES,
+) -> bytes:
     """Return the JSON of an alert.
 
     It is an object of ``version``, ``test`` (whether this is a test), ``text`` (one line for
-    people), ``severity``, ``link`` (to the change on the
+    people, where features have the ``names`` to show), ``severity``, ``link`` (to the change on the
     dashboard at ``page``; null without one) and ``change``, the record of the topic.
 
     Examples
@@ -46,7 +53,7 @@ def body(change: Change, *, page: str | None = None, is_test: bool = False) -> b
         {
             "version": VERSION,
             "test": is_test,
-            "text": _harmless(text(change, is_test=is_test, for_chat=False))
+            "text": _harmless(text(names.change(change), is_test=is_test, for_chat=False))
             + (f" {link}" if link else ""),
             "severity": severity(change),
             "link": link,

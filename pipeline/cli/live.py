@@ -23,6 +23,7 @@ from fluxplain.kafka.topics.progress import LagMonitor
 from fluxplain.kafka.topics.topic_reader import TopicReader
 from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
 from fluxplain.monitor.terminal.watch import WatchView
+from fluxplain.results.feature_names import FeatureNames
 from fluxplain.results.headline import Limits
 from fluxplain.results.live_feed import Feed, role_statuses
 from fluxplain.results.store import Store
@@ -109,7 +110,11 @@ def watch(
     _check_shown(settings, stream, {"method": method, "feature": feature, "alpha": alpha})
     settings = resolve(settings)
     alphas = Alphas.configured(settings) if alpha is None else Alphas.only(alpha)
-    store, limits = Store(), Limits.configured(settings)
+    store, limits, names = (
+        Store(),
+        Limits.configured(settings),
+        FeatureNames.configured(settings),
+    )
     store.status.has_roles = True
     with (
         until_interrupted(),
@@ -124,7 +129,7 @@ def watch(
             status.read = status.to_read - reader.backlog
             arrived = now if status.is_loaded else None
             for message in messages:
-                _add(store, stream, reader.name(message), message, arrived)
+                _add(store, stream, names, reader.name(message), message, arrived)
             status.is_loaded = status.is_loaded or not reader.backlog
             store.status.roles = role_statuses(settings, lag.latest)
             store.status.trouble = reader.trouble or lag.trouble
@@ -132,7 +137,7 @@ def watch(
                 store,
                 stream=stream,
                 method=method,
-                feature=feature,
+                feature=feature and names.of(feature),
                 alphas=alphas.of(stream or store.current),
                 limits=limits,
                 now=now,
@@ -166,7 +171,7 @@ def streams(
         for each in settings
     ]
     feeds = [
-        Feed(each, pipeline.store, failed.set)
+        Feed(each, pipeline.store, failed.set, FeatureNames.configured(each))
         for each, pipeline in zip(settings, watched, strict=True)
     ]
     with until_interrupted(), ExitStack() as stack:
@@ -203,13 +208,20 @@ def _check_shown(
             raise ConfigError(f"--{option} is {value}, but the settings have {listed}")
 
 
-def _add(store: Store, stream: str | None, name: str, message: Message, now: float | None) -> None:
+def _add(  # noqa: PLR0917
+    store: Store,
+    stream: str | None,
+    names: FeatureNames,
+    topic: str,
+    message: Message,
+    now: float | None,
+) -> None:
     # skip foreign records in our topics
     with suppress(BadRecordError):
-        record = SHOWN[name].decode(message.value())
+        record = SHOWN[topic].decode(message.value())
         # records of other streams would take much memory
         if stream in {None, getattr(record, "stream", None)} or isinstance(
             record, DeadLetter | Note
         ):
             at = max(message.timestamp()[1], 0)
-            store.add(record, message.partition() or 0, now, at=at)
+            store.add(names.record(record), message.partition() or 0, now, at=at)

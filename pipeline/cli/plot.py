@@ -13,6 +13,7 @@ from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import ConfigError
 from fluxplain.monitor import figures
 from fluxplain.results.change_context import ChangeContext, strongest
+from fluxplain.results.feature_names import FeatureNames
 from fluxplain.results.lookup import find_drift
 from fluxplain.results.selection import NothingToPlotError, SelectedResults, Selection
 from fluxplain.results.stream_results import Alphas
@@ -75,12 +76,17 @@ class Source:
         typer.Option(help="The smoothing rate to show; by default the first."),
     ] = None
 
-    def open(self) -> tuple[cli.Reader, Alphas]:
-        """Return a reader of the records, and the smoothing rates to show."""
+    def open(self, *, units: bool = False) -> tuple[cli.Reader, FeatureNames, Alphas]:
+        """Return a reader of the records, the names that it gives to features, and the alphas.
+
+        With ``units``, the names have their units.
+        """
         read, settings = cli.open_reader(self.local, self.config)
+        names = FeatureNames.configured(settings)
+        names = names.with_units() if units else names
         if settings is None or self.alpha is not None:
-            return read, Alphas.only(self.alpha)
-        return read, Alphas.configured(settings)
+            return names.reading(read), names, Alphas.only(self.alpha)
+        return names.reading(read), names, Alphas.configured(settings)
 
 
 @dataclass(kw_only=True)
@@ -99,15 +105,17 @@ class Records(Source):
         int | None, typer.Option("--to", metavar="SEQ", min=0, help="Last observation.")
     ] = None
 
-    def select(self, methods: Sequence[str] | None) -> tuple[cli.Reader, Selection, Alphas]:
+    def select(
+        self, methods: Sequence[str] | None, *, units: bool = False
+    ) -> tuple[cli.Reader, Selection, Alphas]:
         """Return a reader of the records, their selection, and the smoothing rates to show."""
-        read, alphas = self.open()
+        read, names, alphas = self.open(units=units)
         if self.last is not None and self.last < self.first:
             raise ConfigError(f"--to is {self.last}, but must be at least --from, {self.first}")
         selection = Selection(
             streams=frozenset() if self.stream is None else frozenset({self.stream}),
             methods=frozenset(methods or ()),
-            features=frozenset(self.feature or ()),
+            features=frozenset(map(names.of, self.feature or ())),
             first_seq=self.first,
             last_seq=self.last,
         )
@@ -151,7 +159,7 @@ def pdp(picture: Picture, records: Records) -> None:
             return effect_figures.surfaces_figure(surfaces, **options)
         raise NothingToPlotError("there are no iPDP curves to plot")
 
-    read, selection, alphas = records.select(["ipdp"])
+    read, selection, alphas = records.select(["ipdp"], units=True)
     picture.write(draw)
 
 
@@ -178,7 +186,7 @@ def change(
         SelectedResults(read("predictions", "explanations"), around, [context], alphas=alphas)
         return figures.story_figure(context, **options)
 
-    read, alphas = source.open()
+    read, _, alphas = source.open()
     picture.write(draw)
 
 

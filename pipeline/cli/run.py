@@ -21,6 +21,7 @@ from fluxplain.config.replica import Replica, Role
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.embedded import ADDRESS_FILE, EmbeddedBroker, resolve, workers_environment
 from fluxplain.kafka.topics.create import create_topics
+from fluxplain.results.feature_names import FeatureNames
 from fluxplain.schemas import stream_name
 
 if TYPE_CHECKING:
@@ -248,7 +249,8 @@ async def _send_sample(settings: Config) -> "tuple[str, Answer]":
     change = sample(stream_name(settings.topic(settings.source), 0), settings.explained[0])
     async with Webhook(settings.alerts) as webhook:
         return webhook.name, await webhook.send(
-            change.id, content(settings.alerts, change, is_test=True)
+            change.id,
+            content(settings.alerts, change, FeatureNames.configured(settings), is_test=True),
         )
 
 

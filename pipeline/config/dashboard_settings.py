@@ -32,6 +32,11 @@ class DashboardSettings(Section):
     page could."""
     streams: Mapping[Partition, Annotated[str, Field(min_length=1, max_length=60)]] = {}
     """Names to show for streams, by the partition of `features`."""
+    features: Mapping[Name, Annotated[str, Field(min_length=1, max_length=60)]] = {}
+    """Names to show for features, groups and pairs: on the page, in `fluxplain watch`, in figures
+    and in alerts. Published records keep the names of `[features]`."""
+    units: Mapping[Name, Annotated[str, Field(min_length=1, max_length=20)]] = {}
+    """Units of features, shown with their values."""
 
     @model_validator(mode="after")
     def _has_two_ports(self) -> Self:

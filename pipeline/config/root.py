@@ -211,6 +211,9 @@ def _check(config: Tables) -> None:
     explained, shards = config.explained, config.model.shards
     check_names("alerts.features", config.alerts.features or (), explained, "what is explained")
     check_names("alerts.mute", config.alerts.mute, explained, "what is explained")
+    named = list(dict.fromkeys([*config.features, *explained]))
+    check_names("dashboard.features", config.dashboard.features, named, "what is explained")
+    check_names("dashboard.units", config.dashboard.units, config.features)
     if config.alerts.chooses_causes and not config.drift.causes:
         reason = "drift.causes is false, so no cause is known"
         raise wrong("alerts.causes", config.alerts.causes, reason)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from fluxplain.config import Config
 from fluxplain.config.checkpoint_settings import MOST_LONGER
 from fluxplain.results.change_groups import in_incidents, of_loss, weight
+from fluxplain.results.feature_names import REAL_NAMES, FeatureNames
 from fluxplain.results.notes import NO_NOTES, Notes
 from fluxplain.results.pipeline_status import PipelineStatus, RoleStatus
 from fluxplain.results.stream_results import TOP, StreamResults, StreamView
@@ -91,12 +92,13 @@ class Headline:
         return printable(". ".join((self.change, self.relies_on, self.pipeline, ""))).strip()
 
 
-def headline(
+def headline(  # noqa: PLR0917
     results: StreamResults,
     status: PipelineStatus,
     alphas: Sequence[float] = (),
     limits: Limits = DEFAULT,
     notes: Notes = NO_NOTES,
+    names: FeatureNames = REAL_NAMES,
 ) -> Headline:
     """Return the state of a stream; ``alphas`` are the preferred smoothing rates.
 
@@ -115,8 +117,8 @@ def headline(
         tone = "changed"
     return Headline(
         tone=tone,
-        relies_on=_relies_on(method, shares),
-        change=_changed(results, latest, notes) + muted,
+        relies_on=_relies_on(method, {names.of(name): n for name, n in shares.items()}),
+        change=_changed(results, latest, notes, names) + muted,
         pipeline=pipeline,
         method=method,
         shares=shares,
@@ -180,20 +182,21 @@ def _latest(
     return _Latest(news, main, incident, seq, all(each.seq <= seq for each in steps))
 
 
-def _changed(results: StreamResults, latest: _Latest, notes: Notes) -> str:
+def _changed(results: StreamResults, latest: _Latest, notes: Notes, names: FeatureNames) -> str:
     news, main = latest.news, latest.main
     nothing = "No change" if latest.is_last else "No lasting change"
     if main is None:
         return f"{nothing} so far" if results.newest_seq >= 0 else "Nothing to explain yet"
+    told = in_short(names.change(main))
     if not news:
         ago = plural(max(results.newest_seq - latest.seq, 0), "record")
         known = ", acknowledged" if notes.acknowledged(main.id) else ""
         known += ", while the model was still learning" if main.learning else ""
-        return f"{nothing} for {ago}; the last{known}: {in_short(main)}"
+        return f"{nothing} for {ago}; the last{known}: {told}"
     since = max(results.newest_seq - main.seq, 0)
     others = f", with {plural(len(news) - 1, 'other change')}" if len(news) > 1 else ""
     when = f"{plural(since, 'record')} ago" if since else "just now"
-    return f"Changed {when}: {in_short(main)}{others}{of_loss(latest.incident, main)}"
+    return f"Changed {when}: {told}{others}{of_loss(latest.incident, main)}"
 
 
 def _pipeline(results: StreamResults, status: PipelineStatus, limits: Limits) -> tuple[Tone, str]:

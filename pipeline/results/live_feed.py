@@ -9,6 +9,7 @@ from confluent_kafka import Message
 from fluxplain.config import Config
 from fluxplain.kafka.topics.progress import Backlog, LagMonitor
 from fluxplain.kafka.topics.topic_reader import TopicReader
+from fluxplain.results.feature_names import REAL_NAMES, FeatureNames
 from fluxplain.results.pipeline_status import RoleStatus
 from fluxplain.results.published import decoded
 from fluxplain.results.store import UNREADABLE, Store
@@ -22,11 +23,21 @@ BATCH = 250
 
 
 class Feed:
-    """Reads outputs and notes without a consumer group, and monitors each role's lag."""
+    """Reads outputs and notes without a consumer group, and monitors each role's lag.
 
-    def __init__(self, config: Config, store: Store, on_failed: Callable[[], object]) -> None:
+    The store gets the records with the ``names`` to show, by default with the real ones.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        on_failed: Callable[[], object],
+        names: FeatureNames = REAL_NAMES,
+    ) -> None:
         self._config = config
         self._store = store
+        self._names = names
         self._on_failed = on_failed
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
@@ -74,7 +85,7 @@ class Feed:
                     # skip foreign messages
                     self._store.left_out[UNREADABLE] += 1
                 else:
-                    self._store.add(record, partition, now, at=at)
+                    self._store.add(self._names.record(record), partition, now, at=at)
 
 
 def role_statuses(config: Config, latest: Mapping[str, Backlog] | None) -> list[RoleStatus]:

@@ -1,7 +1,7 @@
 """Selects published records, and lists the present ones if none is selected."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fluxplain.errors import UserError
 from fluxplain.results.change_context import ChangeContext
@@ -130,7 +130,7 @@ class SelectedResults:
         view = self._store.streams[self.stream].at()
         if not view.series:
             raise NothingToPlotError(self._nothing())
-        return view
+        return replace(view, known=self._inventory.names(MAX_NAMES).get("feature", ()))
 
     def _nothing(self) -> str:
         if self._inventory.seqs is None:

@@ -19,6 +19,8 @@ from fluxplain.results.recent_reasons import RecentReasons
 from fluxplain.results.series import MAX_POINTS, Budget, Series
 from fluxplain.results.stream_results import StreamResults
 from fluxplain.schemas import Change, DeadLetter, Explanation, Note, Prediction, Reasons, Record
+from fluxplain.schemas.change import Evidence
+from fluxplain.schemas.change_wording import outliers
 from fluxplain.schemas.numbers import are_moderate, is_moderate
 from fluxplain.schemas.times import moment
 
@@ -310,12 +312,14 @@ def _add_prediction(stream: StreamResults, record: Prediction, now: float | None
 
 def _without_curves(change: Change) -> Change:
     """Return a change without its curves and other fields that may be large."""
+    outlying = outliers(change.evidence)
     return replace(
         change,
         curve_before=None,
         curve_after=None,
         region=None,
-        evidence=None,
+        # whether there is an outlier is part of how severe a change is
+        evidence=[Evidence(each.seq, feature=each.feature) for each in outlying[:1]] or None,
         cause=None,
         ts=None,
         model_version=None,

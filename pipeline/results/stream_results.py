@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fluxplain.config import Config
+from fluxplain.results.feature_names import in_order
 from fluxplain.results.freshness import Freshness
+from fluxplain.results.notes import NO_NOTES, Notes
 from fluxplain.results.pdp_history import PdpHistory
 from fluxplain.results.performance import Performance, Throughput
 from fluxplain.results.recent_reasons import RecentReasons
 from fluxplain.results.series import Estimate, Series
-from fluxplain.schemas import Change
+from fluxplain.schemas import Change, Note
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.prediction import LabelCounts
@@ -111,10 +113,20 @@ class StreamResults:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """A stream's results at one smoothing rate, for terminal and figures."""
+    """A stream's results at one smoothing rate, for terminal and figures.
+
+    ``known`` are the names of all features, if these are only some; they decide about colours.
+    """
 
     results: StreamResults
     alpha: float | None
+    known: Sequence[str] = ()
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Feature → its place among all names, from which its colour follows."""
+        names = in_order([*self.known, *self.features])
+        return {name: place for place, name in enumerate(names)}
 
     @property
     def series(self) -> dict[Method, dict[str, Series]]:
@@ -181,7 +193,8 @@ class StreamView:
 class Row(NamedTuple):
     """One stream: its results, and values computed from them, None with too little data.
 
-    ``top`` has the most important features by ``method`` and ``alpha``.
+    ``top`` has the most important features by ``method`` and ``alpha``. ``notes`` are those of all
+    streams.
     """
 
     stream: str
@@ -192,18 +205,30 @@ class Row(NamedTuple):
     method: Method | None
     alpha: float | None
     top: list[tuple[str, Series]]
+    notes: Notes = NO_NOTES
 
     @property
     def change(self) -> Change | None:
-        """The latest change."""
-        return self.results.changes[-1][1] if self.results.changes else None
+        """The latest change that is not of a muted feature."""
+        latest = (change for _, change in reversed(self.results.changes))
+        return next((change for change in latest if not self.notes.hides(change)), None)
+
+    @property
+    def note(self) -> Note | None:
+        """Who acknowledged this change, and why; None if nobody did."""
+        return None if self.change is None else self.notes.acknowledged(self.change.id)
 
 
 def overview(
-    streams: Mapping[str, StreamResults], alphas: Alphas, method: Method | None, now: float
+    streams: Mapping[str, StreamResults],
+    alphas: Alphas,
+    method: Method | None,
+    now: float,
+    notes: Notes = NO_NOTES,
 ) -> list[Row]:
     """Return a row for each stream, the one with the latest change first."""
-    return latest_first(_row(name, each, alphas, method, now) for name, each in streams.items())
+    rows = (_row(name, each, alphas, method, now) for name, each in streams.items())
+    return latest_first(row._replace(notes=notes) for row in rows)
 
 
 def latest_first(rows: Iterable[Row]) -> list[Row]:

@@ -42,6 +42,10 @@ missing.policy = 'impute'; missing.values.city = 0.5 => missing.values.city is 0
 dashboard.port = 9400; dashboard.metrics_port = 9400 =>
   dashboard.metrics_port is 9400 & dashboard.port is the same
 
+dashboard.features = {aeg = "Age"} =>
+  dashboard.features has 'aeg' & what is explained only: age, city & did you mean 'age'?
+dashboard.units = {town = "km"} => dashboard.units has 'town' & features only: age, city
+
 explain.alpha = 0.0 => explain.alpha is 0.0 & above 0 and at most 1
 explain.alpha = [] => explain.alpha is [] & a list of such numbers
 explain.alpha = [0.1, 2] => explain.alpha is [0.1, 2] & above 0 and at most 1

@@ -198,8 +198,7 @@ class Server:
         return _json(found)
 
     async def _change(self, request: web.Request) -> web.Response:
-        with self._store.lock:
-            story = self._store.stories.get(request.match_info["id"])
+        story = self._view.story(request.match_info["id"])
         if story is None:
             raise web.HTTPNotFound(text="there is no such change, or it was evicted\n")
         return _json(story)

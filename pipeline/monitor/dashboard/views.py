@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,8 +11,10 @@ import orjson
 
 from fluxplain.config import Config
 from fluxplain.results.change_groups import Incident, ranked
+from fluxplain.results.feature_names import FeatureNames, in_order
 from fluxplain.results.headline import Headline, Limits, headline
 from fluxplain.results.series import Points, Series
+from fluxplain.results.severity import severity
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Alphas, Row, StreamResults, overview
 from fluxplain.schemas import Change, Note, stream_name
@@ -73,10 +75,13 @@ class View:
         self._own = config.own_streams
         self._alphas = Alphas.configured(config)
         self._limits = Limits.configured(config)
+        self._names = FeatureNames.configured(config)
         self._status = -OVERVIEW_S, b""
         self._rows: dict[Method | None, tuple[float, bytes]] = {}
+        explained = dict.fromkeys([*config.features, *config.explained])
         self._about = {
             "prefix": config.topics.prefix,
+            "topic": config.topic("features"),
             "streams": {
                 stream_name(config.topic(config.source), partition): name
                 for partition, name in config.dashboard.streams.items()
@@ -85,6 +90,9 @@ class View:
                 name: {"title": m.title, "unit": m.unit, "meaning": m.meaning}
                 for name, m in METHODS.items()
             },
+            "names": {name: self._names.of(name) for name in explained},
+            "units": config.dashboard.units,
+            "places": in_order(map(self._names.of, explained)),
             "regression": config.label.type in {"number", "none"},
             "noting": noting,
             "categorical": [f for f, kind in config.features.items() if kind == "categorical"],
@@ -154,8 +162,9 @@ class View:
         made_at, rows = self._rows.get(method, (-OVERVIEW_S, b""))
         if now - made_at >= OVERVIEW_S:
             with self._store.lock:
-                streams = self._store.streams
-                made = [_row(each) for each in overview(streams, self._alphas, method, now)]
+                streams, notes = self._store.streams, self._store.notes
+                found = overview(streams, self._alphas, method, now, notes)
+                made = [_row(each) for each in found]
                 rows = _json({"rows": made, "has_more": self._store.has_more_streams})
             self._rows[method] = now, rows
         return rows
@@ -173,6 +182,15 @@ class View:
         with self._store.lock:
             found = self._stream(stream).reasons.of(seq)
         return _json([orjson.Fragment(text) for text in found]) if found else None
+
+    def story(self, change_id: str) -> bytes | None:
+        """Return a whole change, with its sentence as it is shown; None if it is not kept."""
+        with self._store.lock:
+            found = self._store.stories.get(change_id)
+        if found is None:
+            return None
+        change = Change.decode(found)
+        return _json(replace(change, detail=self._names.change(change).detail))
 
     def status(self) -> bytes:
         """Return the headline of each stream, in words and as numbers, cached for all readers."""
@@ -192,7 +210,7 @@ class View:
 
     def _headline(self, name: str | None, stream: StreamResults) -> Headline:
         alphas, notes = self._alphas.of(name), self._store.notes
-        return headline(stream, self._store.status, alphas, self._limits, notes)
+        return headline(stream, self._store.status, alphas, self._limits, notes, self._names)
 
     def _muted(self, stream: str | None) -> dict[str, Any]:
         """Return the muted features of a stream, with who muted them, and why."""
@@ -211,7 +229,8 @@ class View:
     def _listed(self, change: Change) -> dict[str, Any]:
         """Return a change as the page lists it, with who acknowledged it."""
         note = self._store.notes.acknowledged(change.id)
-        return {**_brief(change), "note": None if note is None else _noted(note)}
+        known = None if note is None else _noted(note)
+        return {**_brief(change), "severity": severity(change), "note": known}
 
     def _chosen(self, requested: Choice) -> tuple[Choice, dict[str, Series]]:
         """Complete a page's choice, and return it with the lines to show."""
@@ -289,10 +308,13 @@ def _row(row: Row) -> dict[str, Any]:
         points = {"seq": trend.seq, "trend": trend.value.astype(np.float32)}
         top.append({"feature": feature, "value": value, "std_error": std_error, **points})
     return {
-        **{name: value for name, value in row._asdict().items() if name != "results"},
+        **{
+            name: value for name, value in row._asdict().items() if name not in {"results", "notes"}
+        },
         **{name: getattr(row.results, name) for name in _RESULTS},
         "top": top,
         "change": None if row.change is None else _brief(row.change),
+        "is_known": row.note is not None,
     }
 
 

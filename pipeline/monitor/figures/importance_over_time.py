@@ -67,7 +67,10 @@ def importance_figure(
 
 
 def feature_looks(view: StreamView) -> dict[str, style.Look]:
-    """Return the look of each feature, equal in all panels; the most important come first."""
+    """Return the look of each feature; the most important come first.
+
+    A feature's colour is the same in all panels, in other figures and on the dashboard's page.
+    """
     shares = dict.fromkeys(view.features, 0.0)
     for method in view.methods:
         peaks = {f: _peak(each.points) for f, each in view.series[method].items()}
@@ -75,13 +78,9 @@ def feature_looks(view: StreamView) -> dict[str, style.Look]:
         for feature, peak in peaks.items():
             shares[feature] = max(shares[feature], peak / largest)
     ranked = sorted(shares, key=lambda f: -shares[f])
-    colored = min(MAX_COLORED, len(style.LOOKS))
-    return {
-        feature: style.LOOKS[rank]
-        if shares[feature] >= IMPORTANT and rank < colored
-        else style.BACKGROUND
-        for rank, feature in enumerate(ranked)
-    }
+    important = [feature for feature in ranked if shares[feature] >= IMPORTANT][:MAX_COLORED]
+    looks = style.looks_of(important, view.places)
+    return {feature: looks.get(feature, style.BACKGROUND) for feature in ranked}
 
 
 def draw_trend(axes: Axes, points: Points, look: style.Look, *, z: float) -> None:

@@ -1,6 +1,6 @@
 """Style of all figures: print width, colours for all kinds of colour vision, quiet axes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,13 @@ from fluxplain.monitor.figures.text_fit import shortened, text_width, wrapped
 
 PAPER, INK, MUTED, GREY, FAINT = "#FFFFFF", "#222222", "#5A5A5A", "#9A9A9A", "#D0D0D0"
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#3D4551")
 """Colours for all kinds of colour vision (Okabe, Ito 2008), without yellow, too pale for lines."""
 
-TEXT_COLORS = ("#00639B", "#AD4C00", "#00734F", "#A04276", "#855A00", "#1C6F9E", "#000001")
+TEXT_COLORS = ("#00639B", "#AD4C00", "#00734F", "#A04276", "#855A00", "#1C6F9E", "#3D4552")
 """The same hues, dark enough for text on white: a contrast of at least 4.5 to 1."""
 
-LINE_STYLES = ("-", (0, (4, 1.5)))
+LINE_STYLES = ("-", (0, (4, 1.5)), (0, (1.3, 1.6)), (0, (6, 2, 1.3, 2)))
 
 Dashes = str | tuple[int, tuple[float, ...]]
 
@@ -64,7 +64,28 @@ LOOKS = tuple(
     for dashes in LINE_STYLES
     for color, text in zip(PALETTE, TEXT_COLORS, strict=True)
 )
-"""All looks that can be distinguished."""
+"""All looks that can be distinguished: those with the same colour differ in their dashes."""
+
+
+def looks_of(names: Iterable[str], places: Mapping[str, int]) -> dict[str, Look]:
+    """Return the look of each name, as on the dashboard's page (``palette.js``).
+
+    The colour follows from the name's place. Of several with the same colour, each has other
+    dashes, as long as there are any.
+
+    Examples
+    --------
+    >>> looks = looks_of(["a", "h"], {"a": 0, "h": 28})
+    >>> looks["a"].color == looks["h"].color, looks["a"].dashes == looks["h"].dashes
+    (True, False)
+    """
+    found: dict[str, Look] = {}
+    for name in names:
+        color, first = places[name] % len(PALETTE), places[name] // len(PALETTE)
+        dashes = [(first + i) % len(LINE_STYLES) for i in range(len(LINE_STYLES))]
+        looks = [LOOKS[color + len(PALETTE) * each] for each in dashes]
+        found[name] = next((look for look in looks if look not in found.values()), looks[0])
+    return found
 
 
 class Picture(Figure):

@@ -53,7 +53,7 @@ class StreamsView:
     def _parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         rows: list[Row] = []
         for prefix, store, alphas in self.pipelines:
-            found = overview(store.streams, alphas, None, self.now)
+            found = overview(store.streams, alphas, None, self.now, store.notes)
             yield _heading(prefix, found, store)
             rows += found
         if not rows:
@@ -89,7 +89,7 @@ class StreamsView:
                 Text(printable(row.stream.removeprefix(prefix)), style="bold"),
                 *(Text(cells[i]) for cells in numbers.values()),
                 Text(_important(row, method)),
-                Text(_change(row)),
+                Text(_change(row), style="" if row.note is None else "dim"),
             )
         return table
 

@@ -28,6 +28,14 @@ PHONE = {"width": 390, "height": 844}
 
 TIMEOUT_MS = 20_000
 
+AXE = Path(__file__).parent / "vendor/axe.min.js"
+
+CONTROLS = """() => [...document.querySelectorAll("button, select, input, summary, a[href]")]
+  .filter((each) => each.checkVisibility() && !each.disabled && each.tabIndex >= 0)
+  .filter((each) => each.type !== "radio" || each.checked)
+  .map((each, i) => (each.dataset.tab = `${i} ${each.id || each.textContent.slice(0, 40)}`))"""
+"""Marks each visible control; of a group of radio buttons the arrow keys reach the others."""
+
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
@@ -81,9 +89,38 @@ class Visit:
         )
         return self.page.locator("#change-list button")
 
+    def barriers(self) -> list[tuple[str, list[str]]]:
+        """Return what axe calls serious or critical, and where it is."""
+        self.page.evaluate(AXE.read_text())
+        found = self.page.evaluate("() => axe.run()")
+        return [
+            (each["id"], [node["html"][:200] for node in each["nodes"]])
+            for each in found["violations"]
+            if each["impact"] in {"serious", "critical"}
+        ]
+
+    def out_of_reach(self) -> list[str]:
+        """Return the visible controls that the Tab key does not reach."""
+        missed: list[str] = self.page.evaluate(CONTROLS)
+        n, first = len(missed), self.page.evaluate("() => document.body.focus()")
+        for _ in range(n + 200):
+            self.page.keyboard.press("Tab")
+            here = self.page.evaluate("() => document.activeElement?.dataset.tab ?? null")
+            if here == first:
+                break
+            first = first or here
+            missed = [each for each in missed if each != here]
+            if not missed:
+                break
+        return missed
+
+    def leave(self) -> None:
+        """Close the page, whatever was wrong."""
+        self._context.close()
+
     def close(self) -> None:
         """Leave, and fail if anything was wrong."""
-        self._context.close()
+        self.leave()
         assert not self.complaints, self.complaints
 
 

@@ -12,7 +12,6 @@ from tests.kit.records import reasons
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard
 from tests.monitor.dashboard.conftest import Open
 from tests.monitor.dashboard.stream import STREAM, change
-from tests.monitor.dashboard.test_page import barriers
 
 pytestmark = pytest.mark.browser
 
@@ -130,5 +129,5 @@ def test_the_page_of_a_change_has_no_barrier_and_fits_the_screen(
     running.publish(told)
     visit = open_page(f"#change={told.id}", color_scheme=theme, viewport=viewport)
     expect(visit.page.locator("#story-evidence")).to_contain_text(long)
-    assert barriers(visit) == []
+    assert visit.barriers() == []
     assert visit.page.evaluate("() => document.documentElement.scrollWidth") == viewport["width"]

@@ -8,7 +8,6 @@ from playwright.sync_api import Browser, expect
 
 from tests.monitor.dashboard.browser import PHONE, WIDE, Visit, dashboard
 from tests.monitor.dashboard.stream import change, records
-from tests.monitor.dashboard.test_page import barriers
 
 pytestmark = pytest.mark.browser
 
@@ -41,7 +40,7 @@ def test_it_is_calm_until_something_changes_and_opens_what_did(
         expect(folded.locator("button").first).to_be_hidden()
         folded.locator("summary").click()
         expect(folded.locator("button").first).to_be_visible()
-        assert barriers(visit) == []
+        assert visit.barriers() == []
         page.locator("#headline-change").press("Enter")
         expect(page.locator("#story-title")).to_be_visible()
         assert changed.id in page.url

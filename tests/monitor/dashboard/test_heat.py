@@ -8,7 +8,6 @@ from playwright.sync_api import Browser, expect
 
 from tests.monitor.dashboard.browser import PHONE, WIDE, Visit, dashboard
 from tests.monitor.dashboard.stream import records
-from tests.monitor.dashboard.test_page import barriers
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +24,7 @@ def test_many_features_are_shown_as_colours_and_one_can_be_chosen(
         visit.live()
         heat = visit.page.locator("#heat-chart")
         expect(heat).to_have_attribute("aria-label", re.compile("of 30 features"))
-        assert barriers(visit) == []
+        assert visit.barriers() == []
         visit.page.get_by_role("searchbox").fill("f1")
         expect(heat).to_have_attribute("aria-label", re.compile("of 11 features"))
         heat.scroll_into_view_if_needed()

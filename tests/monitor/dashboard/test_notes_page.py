@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, expect
 from fluxplain.schemas import Change
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
 from tests.monitor.dashboard.stream import change, records
-from tests.monitor.dashboard.test_page import barriers
 
 pytestmark = pytest.mark.browser
 
@@ -57,11 +56,11 @@ def test_a_change_is_acknowledged_for_all_to_see_until_it_is_opened_again(
     served.publish(replace(one, status="confirmed", status_seq=595))  # draws the story again
     expect(story).to_contain_text("confirmed")
     expect(story.get_by_label("Your name")).to_be_focused()
-    assert barriers(visit) == []
+    assert visit.barriers() == []
     page.keyboard.press("Enter")
     expect(story).to_contain_text(re.compile(r"✓ Acknowledged: a release \(Ada, "))
     expect(page.locator("#headline-tone")).to_have_text("Calm")
-    assert barriers(visit) == []
+    assert visit.barriers() == []
     expect(other.page.locator("#change-list .known")).to_have_text("✓ Ada: a release")
     expect(other.page.locator("#headline-change")).to_contain_text("the last, acknowledged: ")
     story.get_by_role("button", name="Open again").press("Enter")
@@ -93,7 +92,7 @@ def test_a_muted_feature_is_folded_behind_a_count_until_it_is_unmuted(
     expect(folded.locator("button").first).to_be_hidden()
     folded.locator("summary").press("Enter")
     expect(folded).to_contain_text("follows the season")
-    assert barriers(visit) == []
+    assert visit.barriers() == []
     page.get_by_role("button", name="Unmute f1").press("Enter")
     expect(folded).to_have_count(0)
     expect(page.locator("#headline-tone")).to_have_text("Changed")
@@ -109,5 +108,5 @@ def test_a_page_that_may_not_write_shows_the_commands(browser: Browser, served: 
     expect(story).to_contain_text(f'fluxplain acknowledge {one.id} --note "…"')
     expect(story).to_contain_text('fluxplain mute f1 --reason "…"')
     expect(story.get_by_role("button", name="Acknowledge")).to_have_count(0)
-    assert barriers(visit) == []
+    assert visit.barriers() == []
     visit.close()

@@ -10,7 +10,6 @@ from tests.kit.records import reasons
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
 from tests.monitor.dashboard.conftest import Open
 from tests.monitor.dashboard.stream import STREAM, records
-from tests.monitor.dashboard.test_page import barriers
 
 pytestmark = pytest.mark.browser
 
@@ -123,7 +122,7 @@ def test_the_reasons_have_no_barrier_and_fit_the_screen(
     expect(visit.page.locator("#reasons-page")).to_contain_text(long)
     width = "() => document.documentElement.scrollWidth"
     for _ in range(2):
-        assert barriers(visit) == []
+        assert visit.barriers() == []
         assert visit.page.evaluate(width) == viewport["width"]
         visit.page.keyboard.press("Escape")
         expect(visit.page.locator("#reasons-rows")).to_be_visible()

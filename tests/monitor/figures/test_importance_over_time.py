@@ -1,5 +1,7 @@
 """Importances over time: colours, labels and marks."""
 
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ from matplotlib.figure import Figure
 from fluxplain.monitor.figures import importance_figure, save
 from fluxplain.monitor.figures.importance_over_time import MAX_COLORED
 from fluxplain.monitor.figures.style import GREY, LINE_STYLES, PALETTE
+from fluxplain.results.selection import SelectedResults, Selection
 from fluxplain.results.store import Store
 from tests.kit.records import (
     STREAM,
@@ -77,6 +80,16 @@ def test_more_features_than_colours_differ_in_line_style() -> None:
     curves = [line for line in figure_of(store).axes[0].lines if len(line.get_xdata()) == 3]  # type: ignore[arg-type]
     looks = {(str(line.get_color()), line.is_dashed()) for line in curves}
     assert len(looks) == 12
+
+
+def test_a_feature_keeps_its_colour_beside_others_and_as_on_the_page() -> None:
+    records = [explanation(f"f{i}", seq, 0.5) for seq in (10, 20, 30) for i in range(12)]
+    view = SelectedResults.of(records, Selection(features=frozenset({"f2", "f10"}))).view
+    curves = [line for line in importance_figure(view).axes[0].lines if len(line.get_xdata()) == 3]  # type: ignore[arg-type]
+    colors = {to_hex(str(line.get_color())).upper() for line in curves}
+    assert colors == {PALETTE[2], PALETTE[10 % len(PALETTE)]}
+    page = files("fluxplain.monitor.dashboard").joinpath("page/js/palette.js").read_text()
+    assert [*map(str.upper, re.findall(r'"(#\w+)"', page.partition("DARK")[0]))] == [*PALETTE]
 
 
 def test_no_more_features_are_coloured_than_there_are_looks_and_room_for_labels() -> None:

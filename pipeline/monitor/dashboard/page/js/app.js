@@ -5,18 +5,18 @@ import { METHOD_NAMES, count, plural, titleOf } from "./format.js";
 import * as api from "./api.js";
 import { data, readFragment, replaceAll, shown, range, oldest, streamName, takeNews, view, writeFragment } from "./store.js";
 import { SPANS, wholeSpan } from "./times.js";
-import { assign, styleOf } from "./palette.js";
+import { assign } from "./palette.js";
 import { themeSwitch } from "./theme.js";
 import { canDrag, drawImportance, importanceTable, makeImportance } from "./importance.js";
 import { drawPerformance, makePerformance, performanceTable } from "./performance.js";
-import { drawEffect, effectFeature, effectTable, fetchEffect, makeEffect } from "./effect.js";
+import { drawEffect, effectTable, fetchEffect, makeEffect } from "./effect.js";
 import { drawHeat, fetchHeat, makeHeat } from "./heat.js";
 import { drawFeatures, makeFeatures } from "./features.js";
 import { drawChanges, focusChange, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
 import { muteOf } from "./notes.js";
 import { drawEvidence } from "./origin.js";
-import { drawHeadline, makeHeadline } from "./headline.js";
+import { drawHeadline, drawLostHeadline, makeHeadline } from "./headline.js";
 import { drawFigures, drawOperations } from "./operations.js";
 import { fetchReasons, focusOpener, makeReasons } from "./reasons.js";
 import { fetchStreams, makeStreams } from "./streams.js";
@@ -29,7 +29,6 @@ let current = 0; // number of the connection; responses to earlier ones are drop
 let retryMs = 500;
 let fresh = [];
 let isDrawn = true;
-let featureColor = null;
 
 /** Fetches everything, then listens; reconnects with growing delays. */
 async function connect() {
@@ -47,6 +46,7 @@ async function connect() {
     writeFragment();
     draw();
     performance.mark("fluxplain-drawn");
+    drawStory({ again: true });
     fetchStreams({ force: true });
     fetchReasons({ force: true });
     fetchHeat({ force: true });
@@ -107,7 +107,7 @@ async function fetchLines() {
 
 function draw() {
   if (!data.numbers) return;
-  assign(shown(), data.features.keys());
+  assign(shown());
   drawChoices();
   drawHeadline();
   drawFigures();
@@ -119,11 +119,6 @@ function draw() {
   document.body.classList.toggle("is-empty", data.features.size === 0);
   drawTables();
   announce();
-  const color = styleOf(effectFeature())?.color;
-  if (color === featureColor) return;
-  featureColor = color;
-  drawEffect();
-  drawStory({ again: true });
 }
 
 function drawChoices() {
@@ -160,7 +155,8 @@ function connected(isConnected) {
   $("banner").hidden = isConnected;
   if (isConnected) return;
   const until = data.numbers ? ` The page shows its state at record ${count(data.numbers.newest_seq)}.` : "";
-  setText($("banner"), `The dashboard's server does not answer; trying again.${until}`);
+  setText($("banner"), `The dashboard's server does not answer; trying again. Is fluxplain up, or fluxplain dashboard, still running?${until}`);
+  if (data.numbers) drawLostHeadline();
   setText($("status-text"), "Connection lost");
 }
 
@@ -296,12 +292,12 @@ function begin() {
   $("alpha").addEventListener("change", (event) => go({ alpha: Number(event.target.value) }));
   addEventListener("hashchange", () => {
     readFragment();
-    connect().then(() => drawStory());
+    connect();
   });
   // a hidden page needs no updates
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : connect()));
   document.fonts.load("12px Inter").then(draw);
-  connect().then(() => drawStory());
+  connect();
 }
 
 begin();

@@ -1,9 +1,9 @@
 // The list of changes: incidents with their largest change, the others folded.
 
 import { $, h, setText } from "./dom.js";
-import { METHOD_NAMES, STATUS, count, number, plural, subjectOf, titleOf } from "./format.js";
+import { METHOD_NAMES, STATUS, count, fromTo, plural, subjectOf, titleOf } from "./format.js";
 import { muteOf, mutedFeatures, said, saidBriefly, unmuteButton, where } from "./notes.js";
-import { data, incidents, view } from "./store.js";
+import { briefOf, data, incidents, nameOf, view } from "./store.js";
 
 const SHOWN = 100;
 
@@ -19,13 +19,14 @@ export function makeChanges({ chosen }) {
     const button = event.target.closest("button[data-id]");
     if (button) chosen(button.dataset.id);
   });
+  $("changes-order").addEventListener("change", () => drawChanges());
 }
 
 export function drawChanges(fresh = []) {
   const total = data.numbers.change_count;
-  setText($("changes-count"), total ? `${plural(total, "change")}, latest first` : "");
-  const groups = incidents();
-  const key = JSON.stringify([[...data.changes.values()].map(({ id, status, note }) => [id, status, note]), mutedFeatures().map((name) => data.muted[name]), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
+  setText($("changes-count"), total ? `${plural(total, "change")}` : "");
+  const groups = sorted(incidents());
+  const key = JSON.stringify([$("changes-order").value, [...data.changes.values()].map(({ id, status, note }) => [id, status, note]), mutedFeatures().map((name) => data.muted[name]), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
   if (key === drawn) return;
   drawn = key;
   const focused = document.activeElement?.closest("#change-list button")?.dataset.id;
@@ -38,7 +39,7 @@ export function drawChanges(fresh = []) {
   for (const group of groups.map((each) => each.filter((change) => !change.learning && !isMuted(change)))) {
     if (left <= 0) break;
     left -= group.length;
-    if (group.length) parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news)));
+    if (group.length) parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news, { isMain: true })));
   }
   if (learned.length) parts.push(h("section", { class: "incident" }, folded(LEARNING, `While the model was learning: ${plural(learned.length, "change")}`, learned, news)));
   if (!parts.length) parts.push(h("p", { class: "empty" }, "No changes yet. A change appears when the detector is confident that an explanation or the loss has changed."));
@@ -52,7 +53,7 @@ function mutes(changes) {
   const names = mutedFeatures();
   const parts = folded(MUTED, `Muted: ${plural(changes.length, "change")} of ${plural(names.length, "feature")}`, changes, new Set());
   const lines = names.map((name) => h(
-    "li", {}, h("b", {}, name), `${where(data.muted[name])}: ${said(data.muted[name])} `,
+    "li", {}, h("b", {}, nameOf(name)), `${where(data.muted[name])}: ${said(data.muted[name])} `,
     ...(data.about.noting === "here" ? unmuteButton(name) : []),
   ));
   parts.querySelector("summary").after(h("ul", { class: "mutes" }, ...lines));
@@ -67,9 +68,18 @@ function incident(group, news) {
   const where = first === last ? `record ${count(first)}` : `records ${count(first)} to ${count(last)}`;
   return h(
     "section", { class: "incident" },
-    h("ul", {}, entry(main, news)),
+    h("ul", {}, entry(main, news, { isMain: true })),
     folded(main.incident, `Incident with ${plural(others.length, "other change")}, ${where}`, others, news),
   );
+}
+
+const SEVERITIES = ["low", "medium", "high"];
+
+/** Incidents in the chosen order: the latest first, or the most severe. */
+function sorted(groups) {
+  if ($("changes-order").value === "latest") return groups;
+  const worst = (group) => Math.max(...group.map((change) => 20 * SEVERITIES.indexOf(change.severity) + weight(change)));
+  return [...groups].sort((a, b) => worst(b) - worst(a));
 }
 
 /** How much a change matters: less if it did not last, is acknowledged, or is the loss's. */
@@ -90,17 +100,17 @@ export function focusChange(id) {
   button?.focus();
 }
 
-export function entry(change, news = new Set()) {
-  const scale = Math.max(Math.abs(change.before ?? 0), Math.abs(change.after ?? 0));
+/** One change; that of an incident, or one alone, shows how severe it is. */
+export function entry(change, news = new Set(), { isMain = false } = {}) {
   const button = h(
     "button", { type: "button", class: `${news.has(change.id) ? "is-new" : ""}${change.note ? " is-known" : ""}` },
     h("span", { class: "seq" }, count(change.seq)),
     h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, { rose: "▲", fell: "▼" }[change.direction] ?? "●"),
-    h("span", { class: "what" }, change.kind === "drift" ? h("b", {}, subjectOf(change)) : h("b", {}, titleOf(change)),
+    h("span", { class: "what" }, change.kind === "drift" ? h("b", { title: subjectOf(change) }, change.feature === null ? subjectOf(change) : briefOf(change.feature)) : h("b", {}, titleOf(change)),
       change.feature && change.kind === "drift" ? h("span", { class: "muted" }, ` ${METHOD_NAMES[change.method]}${change.signal === "trend" ? ", reversed" : ""}`) : null,
       change.status in STATUS && change.status !== "confirmed" ? h("span", { class: "muted" }, ` (${STATUS[change.status]})`) : null,
       h("span", { class: "sr-only" }, ` ${change.direction ?? ""} `)),
-    h("span", { class: "fromto" }, change.after === null ? "" : `${number(change.before, scale)} → ${number(change.after, scale)}`),
+    h("span", { class: "fromto" }, isMain && !change.note ? h("span", { class: `severity ${change.severity}` }, change.severity) : null, fromTo(change)),
     change.note ? h("span", { class: "known" }, saidBriefly(change.note)) : null,
   );
   button.dataset.id = change.id;

@@ -2,7 +2,7 @@
 
 import { css, isDark } from "./palette.js";
 import { tick } from "./format.js";
-import { labelsOf } from "./times.js";
+import { hasTimes, labelsOf } from "./times.js";
 
 const charts = [];
 
@@ -26,13 +26,16 @@ export function draw(plot, option) {
   plot.setOption(option, { replaceMerge: isSame ? [] : parts, lazyUpdate: true });
 }
 
+/** Size of texts in charts, in pixels: larger on very wide screens, as on the page. */
+export const TEXT = matchMedia("(min-width: 2300px)").matches ? 13 : 11;
+
 export const FONT = "Inter, system-ui, sans-serif";
 
 const ruler = document.createElement("canvas").getContext("2d");
 
 /** Cuts a name to a width in pixels, in its middle: many begin alike. */
 export function fitted(text, width) {
-  ruler.font = `600 11px ${FONT}`;
+  ruler.font = `600 ${TEXT}px ${FONT}`;
   if (ruler.measureText(text).width <= width) return text;
   const letters = [...text];
   let most = letters.length;
@@ -44,9 +47,9 @@ export function fitted(text, width) {
 /** Margins in pixels: on the left for the values, on the right for the names. */
 export function margins(element, names) {
   const narrow = element.clientWidth < 520;
-  ruler.font = `600 11px ${FONT}`;
+  ruler.font = `600 ${TEXT}px ${FONT}`;
   const longest = Math.max(0, ...names.map((name) => ruler.measureText(name).width));
-  return { left: narrow ? 44 : 56, right: Math.ceil(Math.min(longest, narrow ? 62 : 120)) + 30 };
+  return { left: narrow ? 44 : 56, right: Math.ceil(Math.min(longest, narrow ? 62 : element.clientWidth > 1400 ? 240 : 140)) + 30 };
 }
 
 /** Ends and step of an axis from low to high with about so many parts. */
@@ -73,7 +76,7 @@ export function base() {
   const { text } = colors();
   return {
     animation: false,
-    textStyle: { fontFamily: FONT, color: text, fontSize: 11 },
+    textStyle: { fontFamily: FONT, color: text, fontSize: TEXT },
     tooltip: {
       confine: true,
       transitionDuration: 0,
@@ -88,11 +91,12 @@ export function base() {
 }
 
 /** Title that says in the middle of an empty chart why it is empty. */
-export const emptyBecause = (text) => ({
+export const emptyBecause = (text, element) => ({
   text,
   left: "center",
   top: "middle",
-  textStyle: { color: colors().muted, fontSize: 13, fontWeight: 400, fontFamily: FONT },
+  textAlign: "center",
+  textStyle: { color: colors().muted, fontSize: TEXT + 2, lineHeight: TEXT + 8, fontWeight: 400, fontFamily: FONT, width: Math.min(element.clientWidth - 32, 560), overflow: "break" },
 });
 
 export function valueAxis(extra = {}) {
@@ -102,14 +106,14 @@ export function valueAxis(extra = {}) {
     axisLine: { show: false, lineStyle: { color: line } },
     axisTick: { show: false },
     splitLine: { lineStyle: { color: grid, width: 1 } },
-    axisLabel: { color: muted, fontSize: 11, formatter: tick, hideOverlap: true },
-    nameTextStyle: { color: muted, fontSize: 11 },
+    axisLabel: { color: muted, fontSize: TEXT, formatter: tick, hideOverlap: true },
+    nameTextStyle: { color: muted, fontSize: TEXT },
     ...extra,
   };
 }
 
 export function recordAxis(range, width, extra = {}, shown = range) {
-  const parts = Math.max(2, Math.floor(width / 110));
+  const parts = Math.max(3, Math.floor(width / (hasTimes() ? 170 : 110)));
   const { line, muted } = colors();
   return valueAxis({
     min: range[0],
@@ -120,7 +124,7 @@ export function recordAxis(range, width, extra = {}, shown = range) {
     axisTick: { show: true, length: 4, lineStyle: { color: line } },
     axisLabel: {
       color: muted,
-      fontSize: 11,
+      fontSize: TEXT,
       hideOverlap: true,
       showMinLabel: false,
       showMaxLabel: false,

@@ -2,6 +2,7 @@
 
 import { h, svg } from "./dom.js";
 import { number, sentText, signed } from "./format.js";
+import { nameOf, unitOf } from "./store.js";
 
 /** Way of a record → how its contributions were found. */
 const HOW = {
@@ -27,7 +28,7 @@ export function block(record) {
 /** Names the members of groups whose value was missing. */
 function imputed({ names, missing }) {
   const inside = (missing ?? []).filter((name) => !names.includes(name));
-  return inside.length ? ` Missing in groups, and replaced: ${inside.join(", ")}.` : "";
+  return inside.length ? ` Missing in groups, and replaced: ${inside.map(nameOf).join(", ")}.` : "";
 }
 
 function lines(record, output, base) {
@@ -43,7 +44,7 @@ function lines(record, output, base) {
 
 /** What each feature adds, and from where to where. */
 function stepsOf({ base, names, contributions, std_errors: errors, values, missing, rest, way }) {
-  const steps = names.map((name, i) => ({ name, value: values[i], isMissing: missing?.includes(name), adds: contributions[i], error: way === "permutations" ? errors[i] : null }));
+  const steps = names.map((name, i) => ({ name: nameOf(name), unit: unitOf(name), value: values[i], isMissing: missing?.includes(name), adds: contributions[i], error: way === "permutations" ? errors[i] : null }));
   if (rest) steps.push({ name: "all others", value: null, adds: rest, error: null });
   let from = base;
   for (const step of steps) {
@@ -62,11 +63,11 @@ function scaleOf({ base, output }, steps) {
 
 const addition = ({ adds, error }, size) => `${signed(adds, size)}${error === null ? "" : ` ± ${number(error, size)}`}`;
 
-function line({ name, value = null, isMissing = false, adds = 0, text, drawing }) {
+function line({ name, unit = "", value = null, isMissing = false, adds = 0, text, drawing }) {
   const direction = { "1": "▲", "-1": "▼" }[Math.sign(adds)] ?? "";
   return h("tr", {},
     h("th", { scope: "row" }, name),
-    h("td", { class: "value" }, value === null ? "" : sentText(value, isMissing)),
+    h("td", { class: "value" }, value === null ? "" : `${sentText(value, isMissing)}${unit}`),
     h("td", { class: "n" }, text, " ", h("span", { class: "direction", "aria-hidden": "true" }, direction)),
     h("td", { class: "drawing" }, svg("svg", { viewBox: "0 0 300 16", preserveAspectRatio: "none", "aria-hidden": "true" }, ...drawing)));
 }

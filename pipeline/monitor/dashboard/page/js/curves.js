@@ -1,8 +1,8 @@
 // Draws iPDP: numeric features as lines, categorical ones as points, pairs as a heat map.
 
-import { base, colors, valueAxis } from "./charts.js";
+import { TEXT, base, colors, fitted, valueAxis } from "./charts.js";
 import { number, tick } from "./format.js";
-import { data } from "./store.js";
+import { data, withUnit } from "./store.js";
 
 export const isCategorical = (feature, curve) =>
   data.about.categorical.includes(feature) || curve.grid.some((value) => typeof value !== "number");
@@ -34,7 +34,7 @@ export function curveOption(feature, strokes, { classIndex = 0, size = "normal" 
   const axis = valueAxis({
     type: categorical ? "category" : "value",
     scale: true,
-    name: feature.length > 40 ? `${feature.slice(0, 39)}…` : feature,
+    name: fitted(withUnit(feature), 240),
     nameLocation: "middle",
     nameGap: 24,
     splitLine: { show: false },
@@ -43,7 +43,7 @@ export function curveOption(feature, strokes, { classIndex = 0, size = "normal" 
   if (categorical) {
     axis.data = categories;
     axis.boundaryGap = true;
-    axis.axisLabel = { color: muted, fontSize: 11, hideOverlap: true, width: 70, overflow: "truncate" };
+    axis.axisLabel = { color: muted, fontSize: TEXT, hideOverlap: true, width: 70, overflow: "truncate" };
   }
   return {
     ...base(),
@@ -65,7 +65,7 @@ export function curveOption(feature, strokes, { classIndex = 0, size = "normal" 
         symbolSize: stroke.points ? 6 : categorical ? 5 : 0,
         lineStyle: { color: stroke.color, width: categorical ? 0 : stroke.width, type: stroke.dash ?? "solid", opacity: stroke.opacity ?? 1 },
         itemStyle: { color: stroke.hollow ? colors().card : stroke.color, borderColor: stroke.color, borderWidth: stroke.hollow ? 1.6 : 0, opacity: stroke.opacity ?? 1 },
-        endLabel: { show: Boolean(stroke.name) && !categorical, formatter: stroke.name, color: text, fontSize: 11, distance: 6 },
+        endLabel: { show: Boolean(stroke.name) && !categorical, formatter: stroke.name, color: text, fontSize: TEXT, distance: 6 },
         labelLayout: { moveOverlap: "shiftY" },
       };
     }), ...strokes.map((stroke, i) => band(stroke, i, { classIndex, categorical })).filter(Boolean)],
@@ -123,12 +123,12 @@ function readout(points, strokes) {
 }
 
 function surfaceOption(pair, curve, classIndex) {
-  const [first, second] = pair.split("|");
+  const [first, second] = pair.split("|").map(withUnit);
   const { muted, text, isDark } = colors();
   const surface = effectOf(curve, classIndex);
   const cells = surface.flatMap((row, i) => row.map((value, j) => [i, j, value]));
   const values = cells.map((cell) => cell[2]);
-  const name = { nameLocation: "middle", nameTextStyle: { color: muted, fontSize: 11 }, axisTick: { show: false }, axisLine: { show: false } };
+  const name = { nameLocation: "middle", nameTextStyle: { color: muted, fontSize: TEXT }, axisTick: { show: false }, axisLine: { show: false } };
   const label = { color: muted, fontSize: 10, hideOverlap: true };
   const format = (value) => (typeof value === "number" ? tick(Number(value.toPrecision(3))) : String(value));
   return {

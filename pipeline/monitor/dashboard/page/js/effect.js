@@ -3,9 +3,9 @@
 import { $, h, options, setText, table } from "./dom.js";
 import { count, number } from "./format.js";
 import { chart, colors, emptyBecause } from "./charts.js";
-import { data, ranked, view } from "./store.js";
+import { data, nameOf, ranked, view, withUnit } from "./store.js";
 import { curveOption, effectOf, errorsOf, isCategorical } from "./curves.js";
-import { styleOf } from "./palette.js";
+import { colorOf } from "./palette.js";
 import * as api from "./api.js";
 
 let plot;
@@ -59,13 +59,13 @@ export async function fetchEffect({ force = false } = {}) {
 
 export function drawEffect() {
   const feature = effectFeature();
-  setText($("effect-title"), feature === null ? "Effect of a feature" : `Effect of ${feature}`);
+  setText($("effect-title"), feature === null ? "Effect of a feature" : `Effect of ${withUnit(feature)}`);
   const unit = data.about.regression ? "mean prediction" : "mean predicted probability";
   const current = shown()?.current;
   $("class-field").hidden = !current?.classes;
   if (!current) {
     plot.clear();
-    plot.setOption({ title: emptyBecause(missing(feature)) });
+    plot.setOption({ title: emptyBecause(missing(feature), $("effect-chart")) });
     setText($("effect-unit"), "");
     $("effect-chart").setAttribute("aria-label", missing(feature));
     $("effect-legend").replaceChildren();
@@ -76,7 +76,7 @@ export function drawEffect() {
   }
   $("effect-legend").classList.toggle("points", isCategorical(feature, current));
   setText($("effect-unit"), `iPDP, ${unit}, record ${count(current.seq)}`);
-  const color = styleOf(feature)?.color ?? colors().accent;
+  const color = colorOf(feature);
   plot.setOption(curveOption(feature, strokes(color), { classIndex }), { notMerge: true });
   const isSurface = Boolean(current.second_grid);
   $("effect-legend").replaceChildren(...(isSurface ? [] : [
@@ -90,7 +90,7 @@ export function drawEffect() {
 /** Says why there is no curve. */
 function missing(feature) {
   if (feature === null) return "No curve yet: curves begin after the warm-up.";
-  return shown() ? `iPDP has no curve of ${feature}.` : "Loading …";
+  return shown() ? `iPDP has no curve of ${nameOf(feature)}.` : "Loading …";
 }
 
 const plural = (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`;
@@ -113,7 +113,7 @@ function strokes(color) {
 
 function summary(feature) {
   const effect = effectOf(known.current, classIndex).flat();
-  return `Effect of ${feature} on the output: from ${number(Math.min(...effect))} to ${number(Math.max(...effect))} over ${known.current.grid.length} values`;
+  return `Effect of ${nameOf(feature)} on the output: from ${number(Math.min(...effect))} to ${number(Math.max(...effect))} over ${known.current.grid.length} values`;
 }
 
 export function effectTable() {
@@ -123,9 +123,9 @@ export function effectTable() {
   const effect = effectOf(current, classIndex);
   if (current.second_grid) {
     const rows = current.grid.map((value, i) => [String(value), ...effect[i].map((each) => number(each))]);
-    return table(`Effect of ${feature}`, ["", ...current.second_grid.map(String)], rows);
+    return table(`Effect of ${nameOf(feature)}`, ["", ...current.second_grid.map(String)], rows);
   }
   const errors = errorsOf(current, classIndex);
   const measured = (i) => (typeof errors?.[i] === "number" ? `${number(effect[i])} ± ${number(errors[i])}` : number(effect[i]));
-  return table(`Effect of ${feature}`, [feature, "Effect ± standard error"], current.grid.map((value, i) => [String(value), measured(i)]));
+  return table(`Effect of ${nameOf(feature)}`, [withUnit(feature), "Effect ± standard error"], current.grid.map((value, i) => [String(value), measured(i)]));
 }

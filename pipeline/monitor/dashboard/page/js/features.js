@@ -2,8 +2,8 @@
 
 import { $, h, options, setText } from "./dom.js";
 import { number, plural } from "./format.js";
-import { data, ranked, shown, view } from "./store.js";
-import { NO_EXPLANATION, swatch } from "./importance.js";
+import { briefOf, data, nameOf, ranked, shown, view } from "./store.js";
+import { noExplanation, swatch } from "./importance.js";
 
 /** Characters at the end of a name that are always shown: many begin alike. */
 const TAIL = 8;
@@ -51,23 +51,29 @@ export function drawFeatures({ force = false } = {}) {
   for (const feature of features) {
     const row = rows.get(feature.name) ?? add(feature.name, list);
     update(row, feature, scale, visible.has(feature.name));
-    row.item.hidden = !feature.name.toLowerCase().includes(view.query);
+    row.item.hidden = !isWanted(feature.name);
     found += row.item.hidden ? 0 : 1;
   }
   reorder(list, features, force);
   $("feature-empty").hidden = found > 0;
-  setText($("feature-empty"), most === 0 ? NO_EXPLANATION : `No match among ${plural(most, "feature")}.`);
+  setText($("feature-empty"), most === 0 ? noExplanation() : `No match among ${plural(most, "feature")}.`);
 }
 
+/** Whether a feature fits the search, by the shown name or by that of the records. */
+export const isWanted = (name) => [name, nameOf(name)].some((each) => each.toLowerCase().includes(view.query));
+
 function add(name, list) {
+  const brief = briefOf(name);
+  const letters = [...brief];
+  const whole = brief === nameOf(name) ? null : h("span", { class: "whole" }, nameOf(name));
   const value = h("span", { class: "value" });
   const bar = h("span", { class: "bar-fill" });
   const whisker = h("span", { class: "whisker" });
   const peak = h("span", { class: "peak" });
   const mark = h("span", { class: "mark" });
   const button = h(
-    "button", { type: "button", title: name },
-    mark, h("span", { class: "name" }, h("span", { class: "head" }, [...name].slice(0, -TAIL).join("")), h("span", {}, [...name].slice(-TAIL).join(""))),
+    "button", { type: "button", title: nameOf(name) === name ? name : `${nameOf(name)} (${name})` },
+    mark, h("span", { class: "name" }, h("span", { class: "head" }, letters.slice(0, -TAIL).join("")), h("span", {}, letters.slice(-TAIL).join("")), whole),
     h("span", { class: "track", "aria-hidden": "true" }, bar, peak, whisker),
     value,
   );

@@ -1,5 +1,7 @@
 // Formats numbers and names.
 
+import { nameOf } from "./store.js";
+
 /** Method → its name; the server knows the methods. */
 export const METHOD_NAMES = { loss: "loss" };
 
@@ -26,6 +28,12 @@ export function number(value, scale = Math.abs(value)) {
 
 export const signed = (value, scale) => (value > 0 ? "+" : "") + number(value, scale);
 
+/** The means before and after a change; nothing for a notice. */
+export function fromTo({ before, after }) {
+  const scale = Math.max(Math.abs(before ?? 0), Math.abs(after ?? 0));
+  return after === null ? "" : `${number(before, scale)} → ${number(after, scale)}`;
+}
+
 /** Formats the value of a feature, a class or a number. */
 export const valueText = (value) => (typeof value === "number" && !Number.isInteger(value) ? minus(String(Number(value.toPrecision(6)))) : String(value));
 
@@ -48,9 +56,9 @@ const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−").replace(
 
 /** Names what a change of an input or of the predictions is about. */
 function distributionOf({ kind, feature, signal, category }) {
-  if (signal === "share") return kind === "input" ? `The share of ${feature} = ${category}` : `The predicted probability of ${category}`;
+  if (signal === "share") return kind === "input" ? `The share of ${nameOf(feature)} = ${category}` : `The predicted probability of ${category}`;
   if (kind === "output") return signal === "spread" ? "The spread of the predictions" : "The mean prediction";
-  return signal === "spread" ? `The spread of input ${feature}` : `Input ${feature}`;
+  return signal === "spread" ? `The spread of input ${nameOf(feature)}` : `Input ${nameOf(feature)}`;
 }
 
 /** Kind of a notice → its title. */
@@ -72,14 +80,14 @@ export const STATUS = {
 };
 
 /** Names the feature that changed, else the signal. */
-export const subjectOf = (change) => change.feature ?? (change.signal === "error" ? "wrong predictions" : "loss");
+export const subjectOf = (change) => (change.feature === null ? null : nameOf(change.feature)) ?? (change.signal === "error" ? "wrong predictions" : "loss");
 
 export function titleOf(change) {
   const verb = change.direction ?? "changed";
   if (change.kind === "input" || change.kind === "output") return `${distributionOf(change)} ${verb}`;
   if (change.kind !== "drift") return NOTICES[change.kind];
-  if (change.signal === "trend") return `The effect of ${change.feature} reversed`;
+  if (change.signal === "trend") return `The effect of ${nameOf(change.feature)} reversed`;
   if (change.signal === "error") return `The share of wrong predictions ${verb}`;
   if (change.method === "loss") return `The loss ${verb}`;
-  return `${METHOD_NAMES[change.method]} of ${change.feature} ${verb}`;
+  return `${METHOD_NAMES[change.method]} of ${nameOf(change.feature)} ${verb}`;
 }

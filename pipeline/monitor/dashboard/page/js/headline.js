@@ -22,3 +22,9 @@ export function drawHeadline() {
   const freshness = FRESHNESS[headline.tone];
   setText($("status-text"), freshness ? `${freshness}, record ${count(Math.max(newest, 0))}` : headline.pipeline);
 }
+
+/** Says that the state may be another one by now. */
+export function drawLostHeadline() {
+  setText($("headline-tone"), "Not live");
+  setText($("headline-pipeline"), "Whether the pipeline keeps up is not known here.");
+}

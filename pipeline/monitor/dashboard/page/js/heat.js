@@ -2,15 +2,17 @@
 
 import { $, setText } from "./dom.js";
 import { METHOD_NAMES, number } from "./format.js";
-import { base, chart, colors, draw, fitted } from "./charts.js";
-import { data, view } from "./store.js";
+import { TEXT, base, chart, colors, draw, fitted } from "./charts.js";
+import { isWanted } from "./features.js";
+import { briefOf, data, nameOf, view } from "./store.js";
 import { labelsOf, recordText } from "./times.js";
 import * as api from "./api.js";
 
 const MANY = 12; // as many as lines can be told apart
 const EVERY_MS = 5_000;
-const ROW_HEIGHT = 15;
-const NAMES_WIDTH = 150;
+const ROW_HEIGHT = TEXT + 4;
+const NAMES_WIDTH = 190;
+const NARROW_WIDTH = 130;
 
 let plot = null;
 let asked = 0;
@@ -39,27 +41,28 @@ export function drawHeat() {
   if (!known || $("heat").hidden) return;
   const { features, seq, values, count: all } = known;
   const element = $("heat-chart");
-  rows = features.map((name, i) => ({ name, values: values[i] })).filter(({ name }) => name.toLowerCase().includes(view.query));
+  rows = features.map((name, i) => ({ name, values: values[i] })).filter(({ name }) => isWanted(name));
   element.style.height = `${rows.length * ROW_HEIGHT + 30}px`;
   if (!plot) plot = makePlot(element);
   plot.resize();
   const { card, accent, muted } = colors();
   const label = labelsOf([seq[0], seq.at(-1)]);
+  const left = element.clientWidth < 520 ? NARROW_WIDTH : NAMES_WIDTH;
   draw(plot, {
     ...base(),
-    grid: { left: NAMES_WIDTH, right: 12, top: 4, bottom: 24 },
+    grid: { left, right: 12, top: 4, bottom: 24 },
     xAxis: {
       type: "category", data: seq, axisTick: { show: false }, axisLine: { show: false },
-      axisLabel: { color: muted, fontSize: 11, hideOverlap: true, formatter: (each) => label(Number(each)) },
+      axisLabel: { color: muted, fontSize: TEXT, hideOverlap: true, formatter: (each) => label(Number(each)) },
     },
     yAxis: {
-      type: "category", data: rows.map(({ name }) => name), inverse: true, axisTick: { show: false }, axisLine: { show: false },
-      axisLabel: { color: muted, fontSize: 11, interval: 0, formatter: (name) => fitted(name, NAMES_WIDTH - 14) },
+      type: "category", data: rows.map(({ name }) => briefOf(name)), inverse: true, axisTick: { show: false }, axisLine: { show: false },
+      axisLabel: { color: muted, fontSize: TEXT, interval: 0, formatter: (name) => fitted(name, left - 14) },
     },
     visualMap: { show: false, min: 0, max: Math.max(...rows.flatMap((row) => row.values), 1e-12), inRange: { color: [card, accent] } },
     tooltip: {
       ...base().tooltip,
-      formatter: ({ data: [column, row, value] }) => `${window.echarts.format.encodeHTML(rows[row].name)} ${number(value)}<br>${recordText(seq[column])}`,
+      formatter: ({ data: [column, row, value] }) => `${window.echarts.format.encodeHTML(nameOf(rows[row].name))} ${number(value)}<br>${recordText(seq[column])}`,
     },
     series: [{
       id: "heat", type: "heatmap", progressive: 0,

@@ -1,18 +1,24 @@
 // Chart of importance over time, with bands of two standard errors and the changes below.
 
 import { $, h, table } from "./dom.js";
-import { METHOD_NAMES, number, titleOf } from "./format.js";
-import { at, base, chart, colors, draw, emptyBecause, fitted, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
-import { data, lineOf, oldest, range, shown, view } from "./store.js";
-import { styleOf } from "./palette.js";
+import { METHOD_NAMES, fromTo, number, titleOf } from "./format.js";
+import { TEXT, at, base, chart, colors, draw, emptyBecause, fitted, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
+import { briefOf, data, lineOf, nameOf, oldest, range, shown, view } from "./store.js";
+import { colorOf, styleOf } from "./palette.js";
+import { muteOf } from "./notes.js";
 import { numberAndTime, recordText } from "./times.js";
 
-/** Shown wherever explanations will be. */
-export const NO_EXPLANATION = "No explanation yet: explanations begin after the warm-up.";
+/** Shown wherever explanations will be: what they wait for. */
+export function noExplanation() {
+  const { newest_seq: newest, loading } = data.numbers;
+  if (newest >= 0) return "No explanation yet: explanations begin after the warm-up.";
+  if (loading) return "Reading what was published so far …";
+  return `No record yet. Send observations to the topic ${data.about.topic}; fluxplain replay FILE sends those of a file.`;
+}
 
 const TOP = 16;
 const BOTTOM = 24;
-const LABEL_HEIGHT = 14;
+const LABEL_HEIGHT = TEXT + 3;
 
 /** Whether there is a mouse: on touch screens a drag does not select. */
 export const canDrag = matchMedia("(pointer: fine)").matches;
@@ -59,18 +65,18 @@ export function drawImportance() {
   drawLane(names);
   const top = names.slice(0, 3).map((name) => {
     const { value, std_error: error } = data.features.get(name);
-    return `${name} ${number(value)} ± ${number(error)}`;
+    return `${nameOf(name)} ${number(value)} ± ${number(error)}`;
   });
   $("importance-chart").setAttribute(
     "aria-label",
-    names.length ? `${METHOD_NAMES[view.method] ?? ""} importance of ${names.length} features over time. Now: ${top.join(", ")}` : NO_EXPLANATION,
+    names.length ? `${METHOD_NAMES[view.method] ?? ""} importance of ${names.length} features over time. Now: ${top.join(", ")}` : noExplanation(),
   );
   $("lane-chart").setAttribute("aria-label", `${data.changes.size} changes over time; they are listed under Changes`);
 }
 
 function drawMain(names) {
   const element = $("importance-chart");
-  const { left, right } = margins(element, names);
+  const { left, right } = margins(element, names.map(briefOf));
   const [first, last] = range();
   const values = extent(names, first, last);
   const height = element.clientHeight - TOP - BOTTOM;
@@ -78,10 +84,10 @@ function drawMain(names) {
   const whole = [oldest(), Math.max(data.numbers.newest_seq, 1)];
   draw(main, {
     ...base(),
-    title: emptyBecause(names.length ? "" : NO_EXPLANATION),
+    title: emptyBecause(names.length ? "" : noExplanation(), element),
     grid: { left, right, top: TOP, bottom: BOTTOM },
-    xAxis: recordAxis(whole, element.clientWidth, {}, [first, last]),
-    yAxis: valueAxis(values),
+    xAxis: recordAxis(whole, element.clientWidth, { show: names.length > 0 }, [first, last]),
+    yAxis: valueAxis({ ...values, show: names.length > 0 }),
     dataZoom: [{
       type: "inside",
       filterMode: "none",
@@ -163,10 +169,10 @@ function lineAndBand(name, right, offset) {
         show: true,
         distance: 6,
         offset: [0, offset ?? 0],
-        formatter: () => `{dot|●} {name|${plain(fitted(name, right - 28))}}`,
+        formatter: () => `{dot|●} {name|${plain(fitted(briefOf(name), right - 28))}}`,
         rich: {
           dot: { color, fontSize: 9 },
-          name: { color: colors().text, fontWeight: isChosen ? 600 : 500, fontSize: 11, lineHeight: 14 },
+          name: { color: colors().text, fontWeight: isChosen ? 600 : 500, fontSize: TEXT, lineHeight: LABEL_HEIGHT },
         },
       },
     },
@@ -208,7 +214,7 @@ function zeroAndStory() {
   const marks = [{ yAxis: 0, lineStyle: { color: muted, opacity: 0.6 }, label: { show: false } }];
   const areas = [];
   if (story) {
-    marks.push({ xAxis: story.seq, lineStyle: { color: text, width: 1 }, label: { formatter: "detected", color: text, fontSize: 11, position: "insideEndTop", rotate: 0, align: "left", padding: [0, 0, 0, 4] } });
+    marks.push({ xAxis: story.seq, lineStyle: { color: text, width: 1 }, label: { formatter: "detected", color: text, fontSize: TEXT, position: "insideEndTop", rotate: 0, align: "left", padding: [0, 0, 0, 4] } });
     if (story.after_seq !== null) areas.push([{ xAxis: story.after_seq }, { xAxis: story.seq }]);
   }
   return [{
@@ -233,7 +239,7 @@ function readout(seq, names) {
     "div", { class: "readout" },
     h("p", {}, recordText(seq)),
     h("table", {}, ...rows.map(({ name, value, error }) => h(
-      "tr", {}, h("td", {}, swatch(name)), h("th", {}, name),
+      "tr", {}, h("td", {}, swatch(name)), h("th", {}, nameOf(name)),
       h("td", { class: "n" }, number(value, scale)), h("td", { class: "n" }, `± ${number(error, scale)}`),
     ))),
   );
@@ -250,10 +256,11 @@ export function swatch(name) {
 }
 
 function drawLane(names) {
-  const { left, right } = margins($("lane-chart"), names);
+  const { left, right } = margins($("lane-chart"), names.map(briefOf));
   const { muted, grid, text } = colors();
   const groups = new Map();
-  for (const change of data.changes.values()) {
+  const heard = [...data.changes.values()].filter(({ feature }) => muteOf(feature) === null);
+  for (const change of heard) {
     if (!change.incident) continue;
     const span = groups.get(change.incident) ?? [Infinity, -Infinity, 0];
     groups.set(change.incident, [Math.min(span[0], change.seq), Math.max(span[1], change.seq), span[2] + 1]);
@@ -275,7 +282,7 @@ function drawLane(names) {
     series: [{
       id: "changes",
       type: "scatter",
-      data: [...data.changes.values()].filter((c) => c.kind === "drift").map((change) => mark(change, muted, text)),
+      data: heard.filter((c) => c.kind === "drift").map((change) => mark(change, muted, text)),
       markArea: { silent: true, itemStyle: { color: text, opacity: 0.06 }, data: spans.map(([a, b]) => [{ xAxis: a }, { xAxis: b }]) },
     }],
   });
@@ -289,14 +296,15 @@ function mark(change, muted, text) {
     symbol: change.direction ? "triangle" : "circle",
     symbolRotate: change.direction === "fell" ? 180 : 0,
     symbolSize: isOpen ? 13 : 9,
+    cursor: "pointer",
     z: isOpen ? 5 : 3,
-    itemStyle: { color: styleOf(change.feature)?.color ?? muted, borderColor: isOpen ? text : "transparent", borderWidth: 1.5 },
+    itemStyle: { color: change.feature === null ? muted : colorOf(change.feature), borderColor: isOpen ? text : "transparent", borderWidth: 1.5, opacity: change.note ? 0.35 : 1 },
   };
 }
 
 function tip(id) {
   const change = data.changes.get(id);
-  return h("div", { class: "readout" }, h("p", {}, titleOf(change)), h("p", { class: "wrap" }, change.detail), h("p", { class: "muted" }, recordText(change.seq)));
+  return h("div", { class: "readout" }, h("p", {}, titleOf(change)), h("p", { class: "wrap" }, fromTo(change) || change.detail), h("p", { class: "muted" }, recordText(change.seq)));
 }
 
 export function importanceTable() {
@@ -308,5 +316,5 @@ export function importanceTable() {
     const i = line ? at(line, seq) : null;
     return i === null ? "–" : `${number(line.value[i])} ± ${number(line.std_error[i])}`;
   })]);
-  return table(`${METHOD_NAMES[view.method] ?? ""} importance ± standard error, at 20 records`, ["Record", ...names], rows);
+  return table(`${METHOD_NAMES[view.method] ?? ""} importance ± standard error, at 20 records`, ["Record", ...names.map(nameOf)], rows);
 }

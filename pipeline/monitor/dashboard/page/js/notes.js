@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { plural } from "./format.js";
-import { data, streamName, view } from "./store.js";
+import { data, nameOf, streamName, view } from "./store.js";
 import { timeText } from "./times.js";
 import * as api from "./api.js";
 
@@ -36,7 +36,7 @@ export function notesOf(story) {
   const mute = muteOf(story.feature);
   const parts = [];
   if (note) parts.push(h("p", {}, h("b", {}, "✓ Acknowledged: "), said(note)));
-  if (mute) parts.push(h("p", {}, h("b", {}, `${story.feature} is muted: `), said(mute)));
+  if (mute) parts.push(h("p", {}, h("b", {}, `${nameOf(story.feature)} is muted: `), said(mute)));
   if (data.about.noting === "here") parts.push(...actions(story, note, mute));
   if (data.about.noting === "commands") parts.push(...commands(story, note, mute));
   return parts.length ? h("section", { class: "notes" }, ...parts) : null;
@@ -64,8 +64,8 @@ function actions(story, note, mute) {
       "div", { class: "actions" },
       note ? button("Open again", send({ state: "open", change: story.id })) : button("Acknowledge", open(acknowledgement)),
       story.feature === null ? null : mute
-        ? button(`Unmute ${story.feature}`, send(unmute(story.feature)))
-        : button(`Mute ${story.feature}`, open(muting)),
+        ? button(`Unmute ${nameOf(story.feature)}`, send(unmute(story.feature)))
+        : button(`Mute ${nameOf(story.feature)}`, open(muting)),
     ),
     problem,
   ];
@@ -84,7 +84,7 @@ function acknowledgement(story, saved) {
 function muting(story, saved) {
   const ends = h("select", { "aria-label": "How long" }, ...HOURS.map(([value, text]) => h("option", { value }, text)));
   const all = data.numbers.streams.length > 1 ? checkbox("in all streams") : null;
-  return makeForm(story.id, `Mute ${story.feature}`, field("Reason", { maxLength: 1000, required: true }), [ends, all], (text, by) => ({
+  return makeForm(story.id, `Mute ${nameOf(story.feature)}`, field("Reason", { maxLength: 1000, required: true }), [ends, all], (text, by) => ({
     state: "muted", feature: story.feature, text, by,
     stream: all && !all.firstChild.checked ? view.stream : null,
     until: ends.value ? new Date(Date.now() + Number(ends.value) * 3_600_000).toISOString() : null,
@@ -92,7 +92,7 @@ function muting(story, saved) {
 }
 
 function makeForm(id, title, text, more, wanted, saved) {
-  const by = field("Your name", { maxLength: 100, value: nameOf(), autocomplete: "name" });
+  const by = field("Your name", { maxLength: 100, value: visitor(), autocomplete: "name" });
   const problem = h("p", { class: "problem", role: "alert" });
   const submit = h("button", { type: "submit", class: "action" }, title);
   const made = h(
@@ -115,7 +115,7 @@ function makeForm(id, title, text, more, wanted, saved) {
   return made;
 }
 
-function nameOf() {
+function visitor() {
   try {
     return localStorage.getItem(NAME) ?? "";
   } catch {
@@ -158,7 +158,7 @@ async function sendNote(wanted, button, problem, saved = () => {}) {
 /** Unmutes a feature from the list of changes. */
 export const unmuteButton = (feature) => {
   const problem = h("span", { class: "problem", role: "alert" });
-  const button = h("button", { type: "button", class: "plain", "aria-label": `Unmute ${feature}`, onclick: () => sendNote(unmute(feature), button, problem) }, "Unmute");
+  const button = h("button", { type: "button", class: "plain", "aria-label": `Unmute ${nameOf(feature)}`, onclick: () => sendNote(unmute(feature), button, problem) }, "Unmute");
   return [button, problem];
 };
 

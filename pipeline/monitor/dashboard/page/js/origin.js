@@ -1,6 +1,7 @@
 // Of one change: why it happened, where it lies, and which observations moved it most.
 
 import { $, h } from "./dom.js";
+import { nameOf, unitOf } from "./store.js";
 import { count, exactText, signed, valueText } from "./format.js";
 import { colors } from "./charts.js";
 import { errorBars } from "./bars.js";
@@ -53,7 +54,7 @@ function partsOf(cause) {
 const grouped = (value) => (Number.isInteger(value) ? count(value).replace("-", "−") : valueText(value));
 
 function where({ conditions, coverage, share }) {
-  const region = conditions.map(({ feature, op, value }) => `${feature} ${SIGNS[op]} ${exactText(value)}`).join(" and ");
+  const region = conditions.map(({ feature, op, value }) => `${nameOf(feature)} ${SIGNS[op]} ${exactText(value)}${unitOf(feature)}`).join(" and ");
   return `${region || "everywhere"}: ${percent(coverage)} of the observations, ${percent(share)} of the change`;
 }
 
@@ -68,5 +69,5 @@ const moved = ({ increment }) => (increment === null ? "" : `: increment ${signe
 function unseen({ feature, value, low, high }) {
   if (feature === null || value === null) return "";
   const before = low === null || high === null ? "not seen before" : `outside of ${grouped(low)} to ${grouped(high)} before`;
-  return `; ${feature} = ${grouped(value)}, ${before}`;
+  return `; ${nameOf(feature)} = ${grouped(value)}${unitOf(feature)}, ${before}`;
 }

@@ -2,7 +2,7 @@
 
 import { $, h, table } from "./dom.js";
 import { number, percent } from "./format.js";
-import { at, base, chart, colors, draw, emptyBecause, nice, pairs, recordAxis, valueAxis } from "./charts.js";
+import { TEXT, at, base, chart, colors, draw, emptyBecause, nice, pairs, recordAxis, valueAxis } from "./charts.js";
 import { data, range } from "./store.js";
 import { numberAndTime, recordText } from "./times.js";
 
@@ -19,7 +19,7 @@ export function drawPerformance() {
   const { muted, isDark } = colors();
   const both = hasAccuracy();
   const grid = { left: 56, right: 14 };
-  const title = (text, top) => ({ text, left: 0, top, textStyle: { fontSize: 11, fontWeight: 500, color: muted } });
+  const title = (text, top) => ({ text, left: 0, top, textStyle: { fontSize: TEXT, fontWeight: 500, color: muted } });
   const x = recordAxis(range(), $("performance-chart").clientWidth);
   const line = (name, index, color) => ({
     id: name,
@@ -37,14 +37,14 @@ export function drawPerformance() {
     ...base(),
     title: trend.seq.length
       ? [title(`Loss (${data.about.loss})`, 0), ...(both ? [title("Accuracy", "50%")] : [])]
-      : [emptyBecause("No record with a label yet.")],
+      : [emptyBecause("No record with a label yet: the loss needs labels.", $("performance-chart"))],
     grid: both
       ? [{ ...grid, top: 22, height: "30%" }, { ...grid, top: "60%", bottom: 24 }]
       : [{ ...grid, top: 22, bottom: 24 }],
     xAxis: both ? [{ ...x, gridIndex: 0, axisLabel: { show: false } }, { ...x, gridIndex: 1 }] : [x],
     yAxis: [
       valueAxis(extent(trend, "loss", both ? 2 : 5)),
-      ...(both ? [{ ...valueAxis(extent(trend, "accuracy", 2)), gridIndex: 1, axisLabel: { color: muted, fontSize: 11, formatter: (share) => `${Math.round(100 * share)} %` } }] : []),
+      ...(both ? [{ ...valueAxis(extent(trend, "accuracy", 2)), gridIndex: 1, axisLabel: { color: muted, fontSize: TEXT, formatter: (share) => `${Math.round(100 * share)} %` } }] : []),
     ],
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     tooltip: {

@@ -2,7 +2,7 @@
 
 import { $, copyAddress, h, setText } from "./dom.js";
 import { count, number, plural, sentText, signed, valueText } from "./format.js";
-import { data, view } from "./store.js";
+import { data, nameOf, unitOf, view } from "./store.js";
 import { block } from "./contributions.js";
 import { timeText } from "./times.js";
 import * as api from "./api.js";
@@ -86,8 +86,8 @@ const linkOf = (seq) => $("reasons-rows").querySelector(`a[data-reasons="${seq}"
 
 function line(row) {
   const output = row.label === null ? number(row.output) : `P(${row.label}) = ${number(row.output)}`;
-  const value = row.value === null ? "" : `${row.is_missing ? ": " : " = "}${sentText(row.value, row.is_missing)}`;
-  const largest = row.feature === null ? "none" : `${row.feature}${value}`;
+  const value = row.value === null ? "" : `${row.is_missing ? ": " : " = "}${sentText(row.value, row.is_missing)}${unitOf(row.feature)}`;
+  const largest = row.feature === null ? "none" : `${nameOf(row.feature)}${value}`;
   return h("tr", {},
     h("th", { scope: "row" }, reasonsLink(known.stream, row.seq)),
     h("td", {}, row.id === null ? "–" : String(row.id)),

@@ -19,7 +19,7 @@ export const view = {
 };
 
 export const data = {
-  about: { prefix: "", streams: {}, loss: "", regression: false, categorical: [], methods: {} },
+  about: { prefix: "", topic: "", streams: {}, names: {}, units: {}, places: [], loss: "", regression: false, categorical: [], methods: {} },
   version: 0,
   features: new Map(), // name → newest seq, value and std_error, and peak
   lines: new Map(), // name → { seq, value, std_error } of the shown features, over all records
@@ -96,7 +96,7 @@ function append(line, news) {
 export function ranked(order = "now") {
   const by = order === "now" ? (f) => Math.abs(f.value) : (f) => f.peak;
   const all = [...data.features].map(([name, feature]) => ({ name, ...feature }));
-  return all.sort((a, b) => by(b) - by(a) || byName.compare(a.name, b.name));
+  return all.sort((a, b) => by(b) - by(a) || byName.compare(nameOf(a.name), nameOf(b.name)));
 }
 
 /** Names of the features that the charts show. */
@@ -137,6 +137,31 @@ export function incidents() {
 
 /** The name to show for a stream. */
 export const streamName = (stream) => data.about.streams[stream] ?? stream.replace(data.about.prefix, "");
+
+/** The name to show for a feature, a group or a pair. */
+export const nameOf = (feature) => data.about.names[feature] ?? feature;
+
+/** Length of the beginning that all names share, up to the end of a word; 0 if it is short. */
+function sharedLength() {
+  const [first = "", ...others] = data.about.places;
+  let n = others.length ? first.length : 0;
+  for (const each of others) while (!each.startsWith(first.slice(0, n))) n -= 1;
+  const words = first.slice(0, n).match(/^.*[\s_.:/-]/u)?.[0].length ?? 0;
+  return words < 8 ? 0 : words;
+}
+
+/** A long name without the beginning that all names share, so that the rest can be told apart. */
+export function briefOf(feature) {
+  const name = nameOf(feature);
+  const shared = name.length > 24 ? sharedLength() : 0;
+  return shared && shared < name.length ? `…${name.slice(shared)}` : name;
+}
+
+/** The name to show with its unit, for values. */
+export const withUnit = (feature) => (data.about.units[feature] ? `${nameOf(feature)} [${data.about.units[feature]}]` : nameOf(feature));
+
+/** The unit after a value of a feature, if it has one. */
+export const unitOf = (feature) => (data.about.units[feature] ? ` ${data.about.units[feature]}` : "");
 
 /** All changes in the order of the list. */
 export const ordered = () => incidents().flat();

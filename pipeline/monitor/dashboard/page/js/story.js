@@ -4,12 +4,12 @@ import { $, copyAddress, h } from "./dom.js";
 import { METHOD_NAMES, STATUS, count, number, plural, signed, titleOf } from "./format.js";
 import { errorBars } from "./bars.js";
 import { chart, colors } from "./charts.js";
-import { data, ordered, view } from "./store.js";
+import { data, ordered, view, withUnit } from "./store.js";
 import { curveOption, isCategorical } from "./curves.js";
 import { entry } from "./changes.js";
 import { closeForm, notesOf } from "./notes.js";
 import { origin } from "./origin.js";
-import { styleOf } from "./palette.js";
+import { colorOf } from "./palette.js";
 import { timeText } from "./times.js";
 import * as api from "./api.js";
 
@@ -44,6 +44,7 @@ export async function drawStory({ focus = false, again = false } = {}) {
     drawn = null;
     return;
   }
+  if (!data.numbers) return; // names and methods are not known yet
   const story = data.stories.get(id) ?? await api.story(id);
   if (view.change !== id) return;
   if (story) data.stories.set(id, story);
@@ -80,7 +81,7 @@ function parts(story) {
     notesOf(story),
     story.after === null ? null : beforeAfter(story),
     story.curve_before && story.curve_after
-      ? h("figure", {}, h("figcaption", {}, `Effect of ${story.feature}, before and after`), legend(story), h("div", { class: "chart small", id: "story-chart", role: "img", "aria-label": `Two curves: at record ${count(story.curve_before.seq)} and at record ${count(story.curve_after.seq)}` }))
+      ? h("figure", {}, h("figcaption", {}, `Effect of ${withUnit(story.feature)}, before and after`), legend(story), h("div", { class: "chart small", id: "story-chart", role: "img", "aria-label": `Two curves: at record ${count(story.curve_before.seq)} and at record ${count(story.curve_after.seq)}` }))
       : null,
     ...origin(story),
     facts(story),
@@ -112,12 +113,12 @@ function beforeAfter(story) {
     { name: "Before", mean: story.before, error: story.before_std_error, isFaint: true },
     { name: "After", mean: story.after, error: story.after_std_error, isFaint: false },
   ].filter((row) => row.mean !== null);
-  return h("section", {}, h("h3", {}, "What"), errorBars(rows, styleOf(story.feature)?.color ?? colors().accent));
+  return h("section", {}, h("h3", {}, "What"), errorBars(rows, story.feature === null ? colors().accent : colorOf(story.feature)));
 }
 
 function legend({ curve_before: before, curve_after: after, after_seq: began, feature }) {
   const key = h("span", { class: "key", "aria-hidden": "true" });
-  key.style.borderColor = styleOf(feature)?.color ?? colors().accent;
+  key.style.borderColor = colorOf(feature);
   return h(
     "ul", { class: isCategorical(feature, after) ? "legend points" : "legend" },
     h("li", {}, h("span", { class: "key before", "aria-hidden": "true" }), `at record ${count(before.seq)}`),
@@ -137,6 +138,8 @@ function facts(story) {
     add("Rank", `${story.rank_before} → ${story.rank_after} of ${story.ranked}`);
   }
   if (story.after_seq !== null) add("Began", `near record ${count(story.after_seq)}`, earlier(story));
+  const severity = data.changes.get(story.id)?.severity;
+  if (severity) add("Severity", severity, h("small", {}, ", from its effect and the loss"));
   if (story.status in STATUS) add("Status", STATUS[story.status], known(story));
   add(story.signal !== null ? "Detected" : "Seen", `at record ${count(story.seq)}`);
   if (story.loss_before !== null && story.loss_after !== null) {
@@ -169,7 +172,7 @@ function drawCurves(story) {
   const element = $("story-chart");
   if (!element) return;
   if (!plot || plot.isDisposed() || plot.getDom() !== element) plot = chart(element);
-  const color = styleOf(story.feature)?.color ?? colors().accent;
+  const color = colorOf(story.feature);
   plot.setOption(curveOption(story.feature, [
     { curve: story.curve_before, color: colors().muted, width: 1.8, dash: [5, 3], points: true, hollow: true, name: "before" },
     { curve: story.curve_after, color, width: 2.4, points: true, name: "after" },

@@ -1,8 +1,8 @@
 // The table of all streams, if there are several: one row each, and the choice of one.
 
 import { $, h, setText, svg } from "./dom.js";
-import { METHOD_NAMES, compact, count, number, percent, subjectOf, titleOf } from "./format.js";
-import { data, streamName, view } from "./store.js";
+import { METHOD_NAMES, compact, count, fromTo, number, percent, subjectOf, titleOf } from "./format.js";
+import { briefOf, data, nameOf, streamName, view } from "./store.js";
 import * as api from "./api.js";
 
 const EVERY_MS = 2_000;
@@ -70,9 +70,10 @@ function update(row, each) {
   once(row, "top", [each.method, view.method, each.top.map(({ feature, value }) => [feature, value])], () => {
     const scale = Math.max(...each.top.map(({ value }) => Math.abs(value)), 0);
     const by = each.method && each.method !== view.method ? [h("span", {}, `${METHOD_NAMES[each.method]}:`)] : [];
-    return by.concat(each.top.map(({ feature, value }, i) => h("span", { class: `rank-${i}`, title: feature }, feature, " ", h("b", {}, number(value, scale)))));
+    return by.concat(each.top.map(({ feature, value }, i) => h("span", { class: `rank-${i}`, title: nameOf(feature) }, briefOf(feature), " ", h("b", {}, number(value, scale)))));
   });
   once(row, "trend", each.top.map(({ seq, trend }) => [seq.at(-1), trend.length]), () => [trends(each.top)]);
+  row.change.classList.toggle("is-known", each.is_known);
   once(row, "change", each.change?.id ?? null, () => [each.change ? latest(each.change) : h("span", { class: "muted" }, "none yet")]);
 }
 
@@ -98,10 +99,9 @@ function trends(top) {
 
 function latest(change) {
   const direction = { rose: "▲", fell: "▼" }[change.direction] ?? "●";
-  const scale = Math.max(Math.abs(change.before ?? 0), Math.abs(change.after ?? 0));
   const what = change.kind === "drift" ? `${subjectOf(change)}${change.feature ? ` ${METHOD_NAMES[change.method]}` : ""}` : change.signal === null ? change.kind : titleOf(change);
-  const moved = change.after === null ? "" : ` ${number(change.before, scale)} → ${number(change.after, scale)}`;
-  return h("span", { title: change.detail },
+  const moved = change.after === null ? "" : ` ${fromTo(change)}`;
+  return h("span", { title: titleOf(change) },
     h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, direction),
     h("span", { class: "sr-only" }, change.direction ?? ""),
     ` ${what}`, h("span", { class: "muted" }, `${moved}, record ${count(change.seq)}`));

@@ -53,6 +53,9 @@ export function recordBefore(seconds) {
 /** Time between the first and the last record, in seconds; 0 if it is not known. */
 export const wholeSpan = () => (points().at.length < 2 ? 0 : points().at.at(-1) - points().at[0]);
 
+/** Whether records have times, so that axes show these instead of numbers. */
+export const hasTimes = () => points().at.length > 1;
+
 /** Names a record by its number and its time. */
 export const recordText = (seq) => `Record ${numberAndTime(seq)}`;
 
