@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import TOP, Alphas, Row, overview
-from fluxplain.schemas import Change, Record
+from fluxplain.schemas import Change, Note, Record
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.prediction import LabelCounts
 from tests.kit.records import letter, prediction
@@ -52,6 +52,22 @@ def test_the_latest_change_is_first_and_streams_without_one_are_in_their_order()
     gap = Change.notice(kind="gap", stream=stream(3), seq=7, detail="lost")
     known.add(gap, 0, at=3_000)
     assert rows(known)[0].stream == stream(3)
+
+
+def test_the_latest_change_is_of_no_muted_feature_and_may_be_acknowledged() -> None:
+    known = filled(records(20, features=2, stream=stream(0)))
+    heard = change("f0", 5, "ipfi", stream=stream(0))
+    for each in (heard, change("f1", 9, "ipfi", stream=stream(0))):
+        known.add(each, 0)
+    at = "2026-03-01T12:00:00Z"
+    known.add(Note("muted", at, feature="f1", text="noise"))
+    [row] = overview(known.streams, Alphas(), None, 0.0, known.notes)
+    assert row.change == known.streams[stream(0)].changes[0][1]
+    assert row.note is None
+    known.add(Note("acknowledged", at, change=heard.id, by="Ada"))
+    [row] = overview(known.streams, Alphas(), None, 0.0, known.notes)
+    assert row.note is not None
+    assert row.note.by == "Ada"
 
 
 def test_a_row_says_what_the_stream_shows_now() -> None:

@@ -28,6 +28,9 @@ PHONE = {"width": 390, "height": 844}
 
 TIMEOUT_MS = 20_000
 
+ELEMENTS = 50
+"""Most elements that take the focus besides controls."""
+
 AXE = Path(__file__).parent / "vendor/axe.min.js"
 
 CONTROLS = """() => [...document.querySelectorAll("button, select, input, summary, a[href]")]
@@ -102,13 +105,9 @@ class Visit:
     def out_of_reach(self) -> list[str]:
         """Return the visible controls that the Tab key does not reach."""
         missed: list[str] = self.page.evaluate(CONTROLS)
-        n, first = len(missed), self.page.evaluate("() => document.body.focus()")
-        for _ in range(n + 200):
+        for _ in range(len(missed) + ELEMENTS):
             self.page.keyboard.press("Tab")
             here = self.page.evaluate("() => document.activeElement?.dataset.tab ?? null")
-            if here == first:
-                break
-            first = first or here
             missed = [each for each in missed if each != here]
             if not missed:
                 break
@@ -167,10 +166,11 @@ class Dashboard:
 
 @contextmanager
 def dashboard(
-    folder: Path, features: int, alpha: float | list[float] = 0.001
+    folder: Path, features: int, alpha: float | list[float] = 0.001, **more: Any
 ) -> Iterator[Dashboard]:
-    """Run a broker and the command ``fluxplain dashboard``."""
+    """Run a broker and the command ``fluxplain dashboard``, with ``more`` tables of settings."""
     tables = {
+        **more,
         "features": {name(i): "numeric" for i in range(features)},
         "explain": {"alpha": alpha},
     }

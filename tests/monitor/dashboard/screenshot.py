@@ -2,20 +2,29 @@
 
 import tempfile
 import tomllib
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.monitor.dashboard.server import serving
 from fluxplain.sources import open_source
 from tests.kit.kafka_pipeline import KafkaPipeline
 from tests.kit.settings import write_config
 from tests.measure.elec2 import CONFIG, FEATURE
 from tests.monitor.dashboard.browser import WIDE, Dashboard, Visit, chromium
 from tests.monitor.dashboard.demo import demo
+from tests.monitor.dashboard.states import STATES, settings
+
+WIDTHS = (390, 1_440, 3_840)
+
+MIDDLE = 1_440
+
+HEIGHTS = {390: 844, 1_440: 900, 3_840: 2_160}
 
 SETTLED_MS = 1_500
 """Until the last curves have been requested and drawn."""
@@ -71,6 +80,52 @@ def vicprice(
         visit.changes().filter(has_text=FEATURE).filter(has_text="iPDP").last.click()
         take(visit, file, f"iPDP of {FEATURE} rose")
         dashboard.stop()
+
+
+@app.command()
+def states(
+    folder: Annotated[Path, typer.Argument(help="Where to write STATE-WIDTH-THEME.png.")],
+    only: Annotated[list[str] | None, typer.Option(help="Only these states.")] = None,
+) -> None:
+    """Picture each state of the page at three widths, light and dark.
+
+    Prints what axe finds, and which controls the Tab key does not reach.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with chromium() as browser:
+        for state in only or STATES:
+            make, tables = STATES[state]
+            with ExitStack() as stack:
+                address = stack.enter_context(serving(settings(**tables), make()))
+                visits = [
+                    (f"{state}-{width}-{theme}", _visit(browser, address, width, theme))
+                    for width in WIDTHS
+                    for theme in ("light", "dark")
+                ]
+                if state == "lost":
+                    stack.close()
+                for name, visit in visits:
+                    _picture(visit, folder / f"{name}.png")
+
+
+def _visit(browser: Browser, address: str, width: int, theme: str) -> Visit:
+    viewport = {"width": width, "height": HEIGHTS[width]}
+    visit = Visit(browser, f"{address}/", viewport=viewport, color_scheme=theme, timezone_id="UTC")
+    visit.page.wait_for_timeout(SETTLED_MS)
+    return visit
+
+
+def _picture(visit: Visit, file: Path) -> None:
+    is_lost = file.name.startswith("lost")
+    if is_lost:
+        visit.page.locator("body.is-lost").wait_for()
+    visit.page.screenshot(path=file, full_page=True)
+    wrong = visit.barriers()
+    missed = visit.out_of_reach() if f"-{MIDDLE}-" in file.name else []
+    for each in [*wrong, *missed]:
+        print(f"{file.name}: {each}", flush=True)
+    # a page whose server is gone complains
+    (visit.leave if is_lost else visit.close)()
 
 
 def take(visit: Visit, file: Path, title: str, *, full_page: bool = False) -> None:

@@ -66,10 +66,13 @@ def test_without_times_records_are_counted(browser: Browser, tmp_path: Path) -> 
 def test_a_feature_keeps_its_colour_whatever_else_is_shown(
     browser: Browser, tmp_path: Path
 ) -> None:
-    with dashboard(tmp_path, features=20) as served:
+    named = {"features": {"f2": "Oil pressure"}, "units": {"f2": "bar"}}
+    with dashboard(tmp_path, features=20, dashboard=named) as served:
         served.publish(*records(200, features=20, half=0))
         visit = Visit(browser, f"{served.address}/", viewport=WIDE)
         visit.live()
+        expect(visit.page.locator("#feature-list")).to_contain_text("Oil pressure")
+        expect(visit.page.locator("#effect-title")).to_have_text("Effect of Oil pressure [bar]")
         style = IMPORTED.format("palette", "styleOf")
         before = visit.page.evaluate(style, "f2")
         visit.page.locator("#top").select_option("12")
