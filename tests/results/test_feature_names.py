@@ -10,6 +10,8 @@ from fluxplain.config import AlertSettings
 from fluxplain.drift.sentences import sentence
 from fluxplain.results.feature_names import FeatureNames
 from fluxplain.results.headline import headline
+from fluxplain.results.published import Published
+from fluxplain.results.selection import Selection
 from fluxplain.results.store import Store
 from fluxplain.schemas import Note, Record
 from fluxplain.schemas.change import Condition, Evidence, Region
@@ -72,3 +74,11 @@ def test_names_and_units_come_from_the_settings_and_change_no_record() -> None:
     config = make_config(**tables, dashboard=shown)
     assert FeatureNames.configured(config) == NAMES
     assert config.fingerprint() == make_config(**tables).fingerprint()
+
+
+def test_figures_read_records_with_the_names_to_show() -> None:
+    told = [Published(OURS, 3), Published(records.prediction(5), 3)]
+    read = NAMES.reading(lambda *_: iter(told))("changes")
+    assert list(read) == [Published(NAMES.change(OURS), 3), told[1]]
+    only = Selection(features=frozenset({NAMES.of("feat_8")}))
+    assert only.fits(NAMES.change(OURS))

@@ -85,5 +85,6 @@ def test_a_feature_keeps_its_colour_whatever_else_is_shown(
         assert visit.page.evaluate(style, "f2") == before
         visit.page.reload()
         visit.live()
+        expect(visit.page.locator("#top")).to_have_value("12")
         assert visit.page.evaluate(style, "f2") == before
         visit.close()

@@ -155,7 +155,7 @@ function connected(isConnected) {
   $("banner").hidden = isConnected;
   if (isConnected) return;
   const until = data.numbers ? ` The page shows its state at record ${count(data.numbers.newest_seq)}.` : "";
-  setText($("banner"), `The dashboard's server does not answer; trying again. Is fluxplain up, or fluxplain dashboard, still running?${until}`);
+  setText($("banner"), `The dashboard's server does not answer; trying again. Check that “fluxplain up” or “fluxplain dashboard” is running.${until}`);
   if (data.numbers) drawLostHeadline();
   setText($("status-text"), "Connection lost");
 }
@@ -274,7 +274,7 @@ function begin() {
   makeImportance({ zoomed, chosen: openStory });
   makePerformance();
   makeEffect();
-  makeFeatures({ chosen: chooseFeature, changed: () => { draw(); fetchLines().then(draw); }, searched: drawHeat });
+  makeFeatures({ chosen: chooseFeature, changed: () => { writeFragment(); draw(); fetchLines().then(draw); }, searched: drawHeat });
   makeChanges({ chosen: openStory });
   makeReasons({ opened: openReasons, closed: closeReasons, changed: drawEvidence });
   makeStory({ chosen: openStory, closed: closeStory });

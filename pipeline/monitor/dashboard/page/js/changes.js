@@ -1,6 +1,7 @@
 // The list of changes: incidents with their largest change, the others folded.
 
 import { $, h, setText } from "./dom.js";
+import { fitted } from "./charts.js";
 import { METHOD_NAMES, STATUS, count, fromTo, plural, subjectOf, titleOf } from "./format.js";
 import { muteOf, mutedFeatures, said, saidBriefly, unmuteButton, where } from "./notes.js";
 import { briefOf, data, incidents, nameOf, view } from "./store.js";
@@ -100,13 +101,16 @@ export function focusChange(id) {
   button?.focus();
 }
 
+/** A name cut in its middle to the room in the list, whose text is a fifth larger than that of charts. */
+const fittedName = (feature) => fitted(briefOf(feature), Math.max($("change-list").clientWidth - 250, 110) / 1.2);
+
 /** One change; that of an incident, or one alone, shows how severe it is. */
 export function entry(change, news = new Set(), { isMain = false } = {}) {
   const button = h(
     "button", { type: "button", class: `${news.has(change.id) ? "is-new" : ""}${change.note ? " is-known" : ""}` },
     h("span", { class: "seq" }, count(change.seq)),
     h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, { rose: "▲", fell: "▼" }[change.direction] ?? "●"),
-    h("span", { class: "what" }, change.kind === "drift" ? h("b", { title: subjectOf(change) }, change.feature === null ? subjectOf(change) : briefOf(change.feature)) : h("b", {}, titleOf(change)),
+    h("span", { class: "what" }, change.kind === "drift" ? h("b", { title: subjectOf(change) }, change.feature === null ? subjectOf(change) : fittedName(change.feature)) : h("b", {}, titleOf(change)),
       change.feature && change.kind === "drift" ? h("span", { class: "muted" }, ` ${METHOD_NAMES[change.method]}${change.signal === "trend" ? ", reversed" : ""}`) : null,
       change.status in STATUS && change.status !== "confirmed" ? h("span", { class: "muted" }, ` (${STATUS[change.status]})`) : null,
       h("span", { class: "sr-only" }, ` ${change.direction ?? ""} `)),

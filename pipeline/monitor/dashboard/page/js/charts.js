@@ -93,7 +93,7 @@ export function base() {
 /** Title that says in the middle of an empty chart why it is empty. */
 export const emptyBecause = (text, element) => ({
   text,
-  left: "center",
+  left: "50%",
   top: "middle",
   textAlign: "center",
   textStyle: { color: colors().muted, fontSize: TEXT + 2, lineHeight: TEXT + 8, fontWeight: 400, fontFamily: FONT, width: Math.min(element.clientWidth - 32, 560), overflow: "break" },

@@ -25,6 +25,7 @@ export function makeFeatures({ chosen, changed, searched }) {
   $("search").addEventListener("keydown", (event) => {
     if (event.key === "Enter") list.querySelector("li:not([hidden]) button")?.click();
   });
+  $("order").value = view.order;
   $("top").addEventListener("change", (event) => {
     view.top = Number(event.target.value);
     changed();

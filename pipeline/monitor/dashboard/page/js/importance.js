@@ -106,7 +106,7 @@ function drawMain(names) {
       axisPointer: { type: "line", lineStyle: { color: colors().muted, type: "solid", width: 1 } },
       formatter: (points) => readout(points[0]?.axisValue, names),
     },
-    series: [...zeroAndStory(), ...names.flatMap((name) => lineAndBand(name, right, offsets.get(name)))],
+    series: [...(names.length ? zeroAndStory() : []), ...names.flatMap((name) => lineAndBand(name, right, offsets.get(name)))],
   });
   if (isSelecting === null) select(true);
 }

@@ -20,7 +20,7 @@ export function drawPerformance() {
   const both = hasAccuracy();
   const grid = { left: 56, right: 14 };
   const title = (text, top) => ({ text, left: 0, top, textStyle: { fontSize: TEXT, fontWeight: 500, color: muted } });
-  const x = recordAxis(range(), $("performance-chart").clientWidth);
+  const x = recordAxis(range(), $("performance-chart").clientWidth, { show: trend.seq.length > 0 });
   const line = (name, index, color) => ({
     id: name,
     name,

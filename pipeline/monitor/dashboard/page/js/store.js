@@ -176,6 +176,8 @@ export function readFragment() {
   view.reasons = /^\d{1,16}$/.test(seq) ? Number(seq) : null;
   const [range, first, last] = (wanted.get("range") ?? "").split("-");
   if (range in SPANS || range === "zoom" || Number(range) > 0) Object.assign(view, { range, first: Number(first), last: Number(last) });
+  if (/^(3|5|8|12|20)$/.test(wanted.get("top"))) view.top = Number(wanted.get("top"));
+  if (wanted.get("order") === "now") view.order = "now";
   if (wanted.has("alpha")) view.alpha = Number(wanted.get("alpha"));
 }
 
@@ -184,6 +186,8 @@ export function writeFragment() {
   for (const name of ["stream", "method", "alpha", "feature", "change", "reasons"]) {
     if (view[name] !== null && view[name] !== undefined) parts.set(name, view[name]);
   }
+  if (view.top !== 5) parts.set("top", view.top);
+  if (view.order !== "peak") parts.set("order", view.order);
   if (view.range === "zoom") parts.set("range", `zoom-${view.first}-${view.last}`);
   else if (view.range !== "all") parts.set("range", view.range);
   const fragment = `#${parts}`;
