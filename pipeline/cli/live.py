@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -118,7 +119,8 @@ def watch(
     store.status.has_roles = True
     with (
         until_interrupted(),
-        TopicReader(settings, list(SHOWN), from_beginning=True) as reader,
+        # all messages, with their number: results of the past must not count as live ones
+        TopicReader(settings, list(SHOWN), from_beginning=True, newest=sys.maxsize) as reader,
         LagMonitor(settings) as lag,
         Live(console=cli.console, auto_refresh=False, screen=cli.console.is_terminal) as live,
     ):
