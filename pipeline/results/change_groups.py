@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fluxplain.config.alert_settings import Severity
+from fluxplain.results.feature_names import REAL_NAMES, FeatureNames
 from fluxplain.results.notes import Notes
 from fluxplain.results.severity import severity, urgency
 from fluxplain.schemas import Change
@@ -46,14 +47,16 @@ class Incident:
     changes: list[str]
 
 
-def ranked(changes: Iterable[Change], notes: Notes, window: int) -> list[Incident]:
+def ranked(
+    changes: Iterable[Change], notes: Notes, window: int, names: FeatureNames = REAL_NAMES
+) -> list[Incident]:
     """Return the incidents of one stream, without muted features; first what matters most.
 
     What lasts, is not acknowledged and no effect of learning comes first; then severity decides,
     effect, and time. Notices are left out.
     """
     heard = [each for each in changes if not each.is_notice and not notes.hides(each)]
-    found = [_incident(group, notes) for group in in_incidents(heard, window)]
+    found = [_incident(group, notes, names) for group in in_incidents(heard, window)]
     return sorted(found, key=_rank, reverse=True)
 
 
@@ -68,13 +71,13 @@ def _rank(incident: Incident) -> tuple[bool, bool, bool, int, float, int]:
     )
 
 
-def _incident(group: Sequence[Change], notes: Notes) -> Incident:
+def _incident(group: Sequence[Change], notes: Notes, names: FeatureNames) -> Incident:
     steps = [each for each in group if each.is_step] or list(group)
     main = max(steps, key=weight)
     others = sorted((each for each in group if each is not main), key=weight, reverse=True)
     more = f", with {plural(len(others), 'other change')}" if others else ""
     return Incident(
-        text=f"{in_short(main)}{more}{of_loss(group, main)}",
+        text=f"{in_short(names.change(main))}{more}{of_loss(group, main)}",
         severity=max(map(severity, steps), key=urgency),
         effect=main.effect_size,
         first=min(each.seq for each in group),

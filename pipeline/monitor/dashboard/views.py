@@ -224,7 +224,7 @@ class View:
         if max([self._store.noted, *(version for version, _ in changes)]) <= since:
             return None
         listed = (change for _, change in changes)
-        return ranked(listed, self._store.notes, self._limits.together)
+        return ranked(listed, self._store.notes, self._limits.together, self._names)
 
     def _listed(self, change: Change) -> dict[str, Any]:
         """Return a change as the page lists it, with who acknowledged it."""

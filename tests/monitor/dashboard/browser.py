@@ -11,13 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import TopicPartition
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.client import asking_consumer
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import create_topics
-from fluxplain.schemas import Record
+from fluxplain.schemas import Explanation, Record
 from tests.kit.settings import SETTINGS, write_config
 from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import name
@@ -162,6 +165,15 @@ class Dashboard:
             if i % 1000 == 999:
                 self._producer.flush()
         self._producer.flush()
+        self._keep_up()
+
+    def _keep_up(self) -> None:
+        """Commit what was published, as the drift role does: nobody waits for a worker here."""
+        read = TopicPartition(self._config.topic(Explanation.TOPIC), 0)
+        consumer = asking_consumer(self._config, self._config.group(Replica("drift")))
+        read.offset = consumer.get_watermark_offsets(read)[1]
+        consumer.commit(offsets=[read], asynchronous=False)
+        consumer.close()
 
 
 @contextmanager

@@ -36,7 +36,11 @@ def test_it_is_calm_until_something_changes_and_opens_what_did(
         ]
         served.publish(*others)
         folded = page.locator("#change-list details")
-        expect(folded).to_contain_text("Incident with 2 other changes")
+        expect(folded).to_contain_text("2 other changes, records 590 to 592")
+        sentence = page.locator("#change-list .sentence")
+        expect(sentence).to_contain_text("iPFI of f1 rose from")
+        expect(sentence).to_contain_text(", with 2 other changes")
+        expect(page.locator("#changes-count")).to_have_text("1 incident")
         expect(folded.locator("button").first).to_be_hidden()
         folded.locator("summary").click()
         expect(folded.locator("button").first).to_be_visible()

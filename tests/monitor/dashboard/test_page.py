@@ -58,7 +58,8 @@ def test_a_change_of_the_wrong_predictions_is_named(running: Dashboard, open_pag
     before = visit.changes().count()
     running.publish(replace(change(None, next(NEXT), "loss"), id="0" * 12, signal="error"))
     expect(visit.changes()).to_have_count(before + 1)
-    expect(visit.changes().first).to_contain_text("wrong predictions")
+    named = visit.page.locator(f"#change-list [data-id='{'0' * 12}']")
+    expect(named).to_contain_text("wrong predictions")
     expect(visit.page.locator("#announcer")).to_contain_text("The share of wrong predictions rose")
 
 
@@ -105,6 +106,7 @@ def test_a_mark_on_the_time_axis_opens_the_story(open_page: Open) -> None:
 
 def test_the_keyboard_alone_opens_a_story_and_goes_on_to_the_next(open_page: Open) -> None:
     visit = open_page()
+    visit.page.locator("#changes-order").select_option("latest")
     visit.changes().last.focus()
     visit.page.keyboard.press("Enter")
     title = visit.page.locator("#story-title")

@@ -1,4 +1,4 @@
-// The list of changes: incidents with their largest change, the others folded.
+// The list of changes: incidents with a sentence, and their other changes folded.
 
 import { $, h, setText } from "./dom.js";
 import { fitted } from "./charts.js";
@@ -24,10 +24,8 @@ export function makeChanges({ chosen }) {
 }
 
 export function drawChanges(fresh = []) {
-  const total = data.numbers.change_count;
-  setText($("changes-count"), total ? `${plural(total, "change")}` : "");
   const groups = sorted(incidents());
-  const key = JSON.stringify([$("changes-order").value, [...data.changes.values()].map(({ id, status, note }) => [id, status, note]), mutedFeatures().map((name) => data.muted[name]), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
+  const key = JSON.stringify([$("changes-order").value, data.incidents, [...data.changes.values()].map(({ id, status, note }) => [id, status, note]), mutedFeatures().map((name) => data.muted[name]), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
   if (key === drawn) return;
   drawn = key;
   const focused = document.activeElement?.closest("#change-list button")?.dataset.id;
@@ -35,12 +33,17 @@ export function drawChanges(fresh = []) {
   let left = SHOWN;
   const parts = [];
   const isMuted = ({ feature }) => muteOf(feature) !== null;
-  const muted = groups.flat().filter(isMuted).slice(0, SHOWN);
-  const learned = groups.flat().filter((change) => change.learning && !isMuted(change)).slice(0, SHOWN);
-  for (const group of groups.map((each) => each.filter((change) => !change.learning && !isMuted(change)))) {
+  const all = groups.flatMap(({ members }) => members);
+  const muted = all.filter(isMuted).slice(0, SHOWN);
+  const learned = all.filter((change) => change.learning && !isMuted(change)).slice(0, SHOWN);
+  const shown = groups
+    .map((group) => ({ ...group, members: group.members.filter((change) => !change.learning && !isMuted(change)) }))
+    .filter(({ members }) => members.length);
+  setText($("changes-count"), shown.length ? plural(shown.length, "incident") : "");
+  for (const group of shown) {
     if (left <= 0) break;
-    left -= group.length;
-    if (group.length) parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news, { isMain: true })));
+    left -= group.members.length;
+    parts.push(incident(group, news));
   }
   if (learned.length) parts.push(h("section", { class: "incident" }, folded(LEARNING, `While the model was learning: ${plural(learned.length, "change")}`, learned, news)));
   if (!parts.length) parts.push(h("p", { class: "empty" }, "No changes yet. A change appears when the detector is confident that an explanation or the loss has changed."));
@@ -61,31 +64,21 @@ function mutes(changes) {
   return parts;
 }
 
-/** The largest change of an incident, and the others folded. */
-function incident(group, news) {
-  const [main, ...others] = [...group].sort((a, b) => weight(b) - weight(a));
-  const seqs = group.map((change) => change.seq);
+/** An incident in one sentence, which opens its main change, and the others folded; or a change alone. */
+function incident({ text, severity, members: [main, ...others] }, news) {
+  if (!others.length) return h("ul", {}, entry(main, news, { isMain: true }));
+  const seqs = [main, ...others].map((change) => change.seq);
   const [first, last] = [Math.min(...seqs), Math.max(...seqs)];
   const where = first === last ? `record ${count(first)}` : `records ${count(first)} to ${count(last)}`;
   return h(
     "section", { class: "incident" },
-    h("ul", {}, entry(main, news, { isMain: true })),
-    folded(main.incident, `Incident with ${plural(others.length, "other change")}, ${where}`, others, news),
+    h("ul", {}, entry({ ...main, severity }, news, { isMain: true, text })),
+    folded(main.id, `${plural(others.length, "other change")}, ${where}`, others, news),
   );
 }
 
-const SEVERITIES = ["low", "medium", "high"];
-
-/** Incidents in the chosen order: the latest first, or the most severe. */
-function sorted(groups) {
-  if ($("changes-order").value === "latest") return groups;
-  const worst = (group) => Math.max(...group.map((change) => 20 * SEVERITIES.indexOf(change.severity) + weight(change)));
-  return [...groups].sort((a, b) => worst(b) - worst(a));
-}
-
-/** How much a change matters: less if it did not last, is acknowledged, or is the loss's. */
-const weight = ({ status, method, effect_size: size, note }) =>
-  (["transient", "reverted"].includes(status) ? -10 : 0) + (note ? -5 : 0) + (method === "loss" ? 0 : (size ?? 0));
+/** Incidents in the chosen order: as the server ranks them, or the latest first. */
+const sorted = (groups) => ($("changes-order").value === "latest" ? [...groups].sort((a, b) => b.last - a.last) : groups);
 
 function folded(key, title, changes, news) {
   const parts = h("details", { open: unfolded.has(key) }, h("summary", {}, title), h("ul", {}, ...changes.map((change) => entry(change, news))));
@@ -104,17 +97,17 @@ export function focusChange(id) {
 /** A name cut in its middle to the room in the list, whose text is a fifth larger than that of charts. */
 const fittedName = (feature) => fitted(briefOf(feature), Math.max($("change-list").clientWidth - 250, 110) / 1.2);
 
-/** One change; that of an incident, or one alone, shows how severe it is. */
-export function entry(change, news = new Set(), { isMain = false } = {}) {
+/** One change; that of an incident, or one alone, shows how severe it is, and the incident's has its sentence. */
+export function entry(change, news = new Set(), { isMain = false, text = null } = {}) {
   const button = h(
     "button", { type: "button", class: `${news.has(change.id) ? "is-new" : ""}${change.note ? " is-known" : ""}` },
     h("span", { class: "seq" }, count(change.seq)),
     h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, { rose: "▲", fell: "▼" }[change.direction] ?? "●"),
-    h("span", { class: "what" }, change.kind === "drift" ? h("b", { title: subjectOf(change) }, change.feature === null ? subjectOf(change) : fittedName(change.feature)) : h("b", {}, titleOf(change)),
+    text ? h("span", { class: "sentence" }, `${text}.`) : h("span", { class: "what" }, change.kind === "drift" ? h("b", { title: subjectOf(change) }, change.feature === null ? subjectOf(change) : fittedName(change.feature)) : h("b", {}, titleOf(change)),
       change.feature && change.kind === "drift" ? h("span", { class: "muted" }, ` ${METHOD_NAMES[change.method]}${change.signal === "trend" ? ", reversed" : ""}`) : null,
       change.status in STATUS && change.status !== "confirmed" ? h("span", { class: "muted" }, ` (${STATUS[change.status]})`) : null,
       h("span", { class: "sr-only" }, ` ${change.direction ?? ""} `)),
-    h("span", { class: "fromto" }, isMain && !change.note ? h("span", { class: `severity ${change.severity}` }, change.severity) : null, fromTo(change)),
+    h("span", { class: "fromto" }, isMain && !change.note ? h("span", { class: `severity ${change.severity}` }, change.severity) : null, text ? null : fromTo(change)),
     change.note ? h("span", { class: "known" }, saidBriefly(change.note)) : null,
   );
   button.dataset.id = change.id;

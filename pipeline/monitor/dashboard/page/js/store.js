@@ -25,6 +25,7 @@ export const data = {
   lines: new Map(), // name → { seq, value, std_error } of the shown features, over all records
   closer: new Map(), // the same, over the visible range
   changes: new Map(), // id → change without curves, and who acknowledged it
+  incidents: [], // what changed together, with a sentence; what matters most comes first
   stories: new Map(), // id → whole change
   muted: {}, // feature → who muted it in this stream, and why
   numbers: null,
@@ -42,6 +43,7 @@ export function replaceAll(answer) {
   data.lines = new Map();
   data.closer = new Map();
   data.changes = new Map(answer.changes.map((change) => [change.id, change]));
+  data.incidents = answer.incidents ?? [];
   data.muted = answer.muted;
   data.numbers = answer;
   for (const [name, news] of Object.entries(answer.features)) takeFeature(name, news);
@@ -53,6 +55,7 @@ export function replaceAll(answer) {
 /** Applies an update; returns the new changes. */
 export function takeNews(news) {
   data.version = news.version;
+  data.incidents = news.incidents ?? data.incidents;
   data.muted = news.muted;
   data.numbers = { ...data.numbers, ...news };
   data.rates = [...data.rates.slice(-119), news.rate];
@@ -124,15 +127,16 @@ export function oldest() {
   return Number.isFinite(first) ? first : 0;
 }
 
-/** Changes grouped by incident, the latest first. */
+/** What changed together, as { text, last, members }; notices and changes of muted features stand alone. */
 export function incidents() {
-  const groups = new Map();
-  for (const change of [...data.changes.values()].sort((a, b) => b.seq - a.seq)) {
-    const key = change.incident ?? change.id;
-    if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push(change);
-  }
-  return [...groups.values()];
+  const left = new Map(data.changes);
+  const take = (id) => {
+    const change = left.get(id);
+    return left.delete(id) ? [change] : [];
+  };
+  const groups = data.incidents.map((each) => ({ ...each, members: each.changes.flatMap(take) }));
+  const alone = [...left.values()].map((change) => ({ text: null, last: change.seq, members: [change] }));
+  return [...groups.filter(({ members }) => members.length), ...alone];
 }
 
 /** The name to show for a stream. */
@@ -163,8 +167,8 @@ export const withUnit = (feature) => (data.about.units[feature] ? `${nameOf(feat
 /** The unit after a value of a feature, if it has one. */
 export const unitOf = (feature) => (data.about.units[feature] ? ` ${data.about.units[feature]}` : "");
 
-/** All changes in the order of the list. */
-export const ordered = () => incidents().flat();
+/** All changes, the latest first. */
+export const ordered = () => [...data.changes.values()].sort((a, b) => b.seq - a.seq);
 
 export function readFragment() {
   const wanted = new URLSearchParams(location.hash.slice(1));
