@@ -95,7 +95,7 @@ BEGIN
       -- its second record has the outcome; the first one may come again after it
       INSERT INTO fluxplain.changes AS known (record) VALUES (moved) ON CONFLICT (id)
       DO UPDATE SET record = excluded.record
-      WHERE known.status IS NULL AND excluded.status IS NOT NULL;
+      WHERE known.status = 'noticed' AND excluded.status <> 'noticed';
   END CASE;
   RETURN NULL;
 EXCEPTION WHEN data_exception OR integrity_constraint_violation OR case_not_found

@@ -19,8 +19,8 @@ class Duplicates:
 
     A stream's results of one kind are published in order of seq to one partition, and after a crash
     again from some earlier seq on. So a record below the newest seq is a duplicate, and one at it
-    too, unless it is about another label; of changes, the seq that their status takes into account
-    comes first. Only dead letters come from several workers at once; the last ones are remembered
+    too, unless it is about another label, or another change; of changes, the seq that their status
+    takes into account comes first. Only dead letters come from several workers at once; the last ones are remembered
     one by one.
 
     Parameters
@@ -45,7 +45,7 @@ class Duplicates:
         seq: int = getattr(record, "seq")  # noqa: B009  of all published records
         status_seq = record.status_seq if isinstance(record, Change) else None
         place = (seq if status_seq is None else status_seq), seq
-        label = record.label if isinstance(record, Reasons) else None
+        label = _told_apart(record)
         newest, labels = self._newest.get(key, (None, []))
         if newest is None and len(self._newest) == self._max_keys:
             return None
@@ -74,3 +74,10 @@ class Duplicates:
         if len(self._letters) > MAX_LETTERS:
             self._letters.popitem(last=False)
         return True
+
+
+def _told_apart(record: Record) -> Label | None:
+    """Return what differs between several records of one identity and seq."""
+    if isinstance(record, Change):
+        return record.id
+    return record.label if isinstance(record, Reasons) else None

@@ -16,6 +16,7 @@ from fluxplain.results.duplicates import Duplicates
 from fluxplain.results.export_file import Tally, batches, selected, write_batch
 from fluxplain.results.selection import EVERYTHING
 from fluxplain.schemas import Record
+from fluxplain.stages.stage import LATEST_MS
 
 MAX_MESSAGES = 1_000_000
 """Messages in a file: after a kill, at most so many are read again."""
@@ -122,7 +123,8 @@ class History:
 
 def _day_of(message: Message) -> str:
     """Return the day of a message's publication, in UTC."""
-    return datetime.fromtimestamp(message.published_ms // 1000, UTC).date().isoformat()
+    published_ms = min(max(message.published_ms, 0), LATEST_MS)  # producers may write any number
+    return datetime.fromtimestamp(published_ms // 1000, UTC).date().isoformat()
 
 
 def _last_offset(path: Path) -> int:
@@ -133,7 +135,10 @@ def _last_offset(path: Path) -> int:
 
 
 def _seen_in(path: Path) -> bytes:
-    metadata = pa.parquet.read_metadata(path).metadata or {}
+    try:
+        metadata = pa.parquet.read_metadata(path).metadata or {}
+    except (pa.ArrowException, OSError):
+        metadata = {}
     if SEEN not in metadata:
         raise HistoryError(
             f"{path} is not as `fluxplain export` wrote it: continue in another folder"

@@ -47,7 +47,7 @@ EXPLANATIONS = [
     for feature in ("amount", "größe|'x'")
     for seq, value in enumerate(FLOATS)
 ]
-NOTICED = [change("amount", seq, before=0.1 + 0.2) for seq in range(3)]
+NOTICED = [replace(change("amount", seq, before=0.1 + 0.2), status="noticed") for seq in range(3)]
 OUTCOMES = [replace(each, status="confirmed", status_seq=each.seq + 9) for each in NOTICED[:2]]
 FIRST: list[Record] = [
     *(prediction(seq) for seq in range(3)),

@@ -16,7 +16,7 @@ from fluxplain.results import export_file
 from fluxplain.results import topic_history as module
 from fluxplain.results.frames import records_of
 from fluxplain.results.topic_history import History, HistoryError, Message
-from fluxplain.schemas import Explanation, Prediction, Record
+from fluxplain.schemas import Change, Explanation, Prediction, Record
 from tests.kit.records import explanation, prediction
 
 MIDNIGHT_MS = 1_796_083_200_000
@@ -68,6 +68,25 @@ def test_a_day_ends_at_midnight_utc(tmp_path: Path) -> None:
         ("2026-11-30", 2),
         ("2026-12-01", 3),
     ]
+
+
+def test_a_time_that_no_calendar_has_stops_nothing(tmp_path: Path) -> None:
+    sent = messages([prediction(seq) for seq in range(3)])
+    sent[1] = sent[1]._replace(published_ms=MIDNIGHT_MS * 1_000_000)
+    sent[2] = sent[2]._replace(published_ms=-1)
+    assert append(tmp_path, sent) == 3
+    assert {str(row["day"]) for row in rows(tmp_path)} == {"2026-11-30", "9999-12-31", "1970-01-01"}
+
+
+def test_several_notices_at_one_place_are_kept(tmp_path: Path) -> None:
+    sent = [
+        Change.notice(kind="gap", stream="s-0", seq=7, detail=detail, previous_seq=previous)
+        for detail, previous in (("a", 1), ("b", 4), ("a", 1))
+    ]
+    told = [replace(each, id=f"{i:012x}") for i, each in enumerate([*sent[:2], sent[0]])]
+    told[2] = told[0]
+    assert append(tmp_path, messages(told), Change) == 2
+    assert append(tmp_path, messages([*told, *told]), Change) == 0
 
 
 def test_a_long_day_has_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,3 +188,11 @@ def test_a_kill_neither_loses_nor_repeats_a_record(
         assert all(name.endswith(".parquet") for name in names(folder)), "no file is left behind"
         moment += 1
     assert moment > 20
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    append(tmp_path, messages([prediction(0)]))
+    [path] = tmp_path.rglob("*.parquet")
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(HistoryError, match="is not as"):
+        append(tmp_path, messages([prediction(1)]))
