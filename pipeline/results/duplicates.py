@@ -20,8 +20,8 @@ class Duplicates:
     A stream's results of one kind are published in order of seq to one partition, and after a crash
     again from some earlier seq on. So a record below the newest seq is a duplicate, and one at it
     too, unless it is about another label, or another change; of changes, the seq that their status
-    takes into account comes first. Only dead letters come from several workers at once; the last ones are remembered
-    one by one.
+    takes into account comes first. Only dead letters come from several workers at once; the last
+    ones are remembered one by one.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ log = logging.getLogger("fluxplain.checkpoints")
 
 FORMAT = "fluxplain-checkpoint-"
 
-MAGIC = f"{FORMAT}16"
+MAGIC = f"{FORMAT}17"
 
 MOST_KEYS = 6
 """Largest number of settings named in an error."""
