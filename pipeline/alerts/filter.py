@@ -1,10 +1,12 @@
 """Decides which changes become alerts."""
 
+import time
 from collections import OrderedDict
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal
 
+from fluxplain.alerts.alerted_incidents import AlertedIncidents
 from fluxplain.config import AlertSettings
-from fluxplain.config.alert_settings import Severity
 from fluxplain.results.notes import Notes
 from fluxplain.results.severity import is_at_least, severity
 from fluxplain.schemas import Change
@@ -35,14 +37,14 @@ class AlertFilter:
 
     A record repeated after a crash gives no second alert. What became of a change is sent if there
     was an alert when it was noticed, since this process began; or if ``"noticed"`` is not among the
-    statuses to send. An incident gives one alert, and another one if it becomes more urgent, until
-    a record says that its change of an explanation did not last. Changes of the loss, inputs and
-    predictions, which name no incident, belong to one within ``window`` observations. After an
-    alert at time t, changes of the same
-    subject before t + ``quiet_s`` are held back; they do not prolong the quiet time. A subject is
-    the kind of the change together with a stream's feature (the loss counts as one). Times are
-    Kafka's timestamps of the changes, so that a lagging reader decides the same. Changes of
-    features that people have muted are held back, from when their note is known.
+    statuses to send. An incident gives one alert, and another one if it becomes more urgent; until
+    a record says that the change of the alert did not last, and for six hours by ``clock``. Which
+    changes belong to it, with a ``window`` in observations, says :class:`AlertedIncidents`. After
+    an alert at time t, changes of the same subject before t + ``quiet_s`` are held back; they do
+    not prolong the quiet time. A subject is the kind of the change together with a stream's feature
+    (the loss counts as one). Times are Kafka's timestamps of the changes, so that a lagging reader
+    decides the same. Changes of features that people have muted are held back, from when their note
+    is known.
 
     Examples
     --------
@@ -55,20 +57,22 @@ class AlertFilter:
     """
 
     def __init__(
-        self, settings: AlertSettings, notes: Notes | None = None, window: int = 1000
+        self,
+        settings: AlertSettings,
+        notes: Notes | None = None,
+        window: int = 1000,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._notes = notes or Notes()
         self._delivered: OrderedDict[str, None] = OrderedDict()
-        self._window = window
-        # by the incident's name, or the id of a change without one
-        self._incidents: OrderedDict[str, _Incident] = OrderedDict()
+        self._incidents = AlertedIncidents(window, clock)
         self._quiet_until: OrderedDict[str, float] = OrderedDict()
 
     def objection(self, change: Change, at_s: float) -> Reason | None:
         """Return why a change with a timestamp becomes no alert; None if it becomes one."""
-        if not change.is_step and change.id in self._delivered and not _is_nameless(change):
-            self._incidents.pop(_name(change), None)  # what comes later in it is news
+        if not change.is_step:
+            self._incidents.forget(change)
         unwanted = self._unwanted(change, at_s)
         if unwanted is not None:
             return unwanted
@@ -76,7 +80,7 @@ class AlertFilter:
             return "repeated"
         if change.is_follow_up and "noticed" in self._settings.statuses:
             return None if change.id in self._delivered else "unknown"
-        known = (each.severity for each in self._incidents_of(change))
+        known = (each.severity for each in self._incidents.of(change))
         if any(is_at_least(each, severity(change)) for each in known):
             return "incident"
         quiet = at_s < self._quiet_until.get(_subject(change), at_s)
@@ -86,22 +90,8 @@ class AlertFilter:
         """Record a delivered alert and start its quiet time."""
         _remember(self._delivered, change.event_id, None)
         _remember(self._quiet_until, _subject(change), at_s + self._settings.quiet_s)
-        if change.is_step and (change.incident is not None or _is_nameless(change)):
-            began = min([change.seq, *(each.seq for each in self._incidents_of(change))])
-            incident = _Incident(change.stream, began, severity(change))
-            _remember(self._incidents, _name(change), incident)
-
-    def _incidents_of(self, change: Change) -> "list[_Incident]":
-        """Return the incidents with an alert to which a change belongs."""
-
-        def is_near(name: str, each: _Incident) -> bool:
-            # an incident has its name from its first explanation
-            may_belong = _is_nameless(change) or (change.incident and not _is_named(name))
-            is_same = may_belong and each.stream == change.stream
-            return bool(is_same and abs(each.seq - change.seq) <= self._window)
-
-        known = self._incidents.items()
-        return [each for name, each in known if name == change.incident or is_near(name, each)]
+        if change.is_step:
+            self._incidents.add(change)
 
     def _unwanted(self, change: Change, at_s: float) -> Setting | None:
         """Return the setting that excludes a change, or the mute by a note."""
@@ -123,28 +113,6 @@ class AlertFilter:
             "min_effect": not was_sent and is_small,
         }
         return next((setting for setting, is_excluded in excluded.items() if is_excluded), None)
-
-
-class _Incident(NamedTuple):
-    """An incident with an alert: where it began, and how urgent it was."""
-
-    stream: str
-    seq: int
-    severity: Severity
-
-
-def _is_nameless(change: Change) -> bool:
-    """Return whether another role than that of incidents has noticed a change."""
-    return change.method == "loss" or change.is_of_distribution
-
-
-def _name(change: Change) -> str:
-    return change.incident or change.id
-
-
-def _is_named(name: str) -> bool:
-    """Return whether this is an incident's name, and no change's id."""
-    return "@" in name
 
 
 def _subject(change: Change) -> str:

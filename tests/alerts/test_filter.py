@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fluxplain.alerts import filter as filter_module
+from fluxplain.alerts.alerted_incidents import MAX_OF_STREAM, AlertedIncidents
 from fluxplain.alerts.filter import AlertFilter
 from fluxplain.config import AlertSettings
 from fluxplain.config.messages import explain_errors
 from fluxplain.results.notes import Notes
 from fluxplain.schemas import Change, Note
-from fluxplain.schemas.change import Cause, CauseKind, Kind
+from fluxplain.schemas.change import Cause, CauseKind, Kind, Status
 from fluxplain.schemas.methods import Watched
 from tests.kit.records import STREAM, change, error_change, loss_change
 from tests.kit.support import PROPERTY, make_config
@@ -180,14 +181,86 @@ def test_what_belongs_to_an_incident_and_names_none_has_no_alert_of_its_own() ->
         replace(change(f, 5051 + i), incident="features-0@5051") for i, f in enumerate("ab")
     ]
     assert sent(alerts, loss, 0.0)
-    for each in [*explained, error_change(5060), input_change(5070), loss_change(6039)]:
+    for each in [*explained, error_change(5060), loss_change(6039)]:
         assert alerts.objection(each, 1.0) == "incident", each
-    assert sent(alerts, replace(loss, status="reverted"), 2.0)
-    assert alerts.objection(explained[1], 3.0) == "incident", "a loss that recovers ends nothing"
     assert sent(alerts, loss_change(6040), 4.0)
     assert sent(alerts, replace(change("a", 8000), incident="features-0@8000"), 5.0)
     assert alerts.objection(loss_change(7990), 6.0) == "incident", "its partition is read later"
     assert sent(alerts, replace(change("a", 9001), incident="features-0@9001"), 7.0)
+
+
+CONCEPT = replace(change("b", 5990), status="noticed", incident="features-0@5990", effect_size=0.5)
+
+
+@pytest.mark.parametrize("first", [replace(loss_change(5950), status="noticed"), CONCEPT])
+def test_a_concept_change_after_inputs_that_changed_has_its_alert_and_its_outcome(
+    first: Change,
+) -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0, statuses=["noticed", "confirmed"]))
+    other = replace(change("c", 5995), status="noticed", incident="features-0@5990")
+    events = [input_change(5000), input_change(5100), first, other, loss_change(5996)]
+    outcomes = [replace(each, status="confirmed") for each in (first, other)]
+    told = [sent(alerts, event, 0.0) for event in [*events, *outcomes]]
+    assert told == [True, False, True, False, False, True, False]
+
+
+def test_inputs_that_change_altogether_have_an_alert_also_in_an_incident_of_the_model() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0, min_severity="medium"))
+    some, all_, more = (
+        replace(input_change(seq), effect_size=effect)
+        for seq, effect in ((6000, 0.2), (6010, 0.4), (6020, 0.5))
+    )
+    told = [sent(alerts, event, 0.0) for event in (CONCEPT, some, all_, more)]
+    assert told == [True, False, True, False]
+
+
+@pytest.mark.parametrize("status", ["transient", "reverted"])
+def test_after_a_loss_that_did_not_last_a_new_incident_has_an_alert(status: Status) -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0))
+    loss = replace(loss_change(5950), status="noticed")
+    assert sent(alerts, loss, 0.0)
+    assert alerts.objection(CONCEPT, 1.0) == "incident"
+    assert sent(alerts, replace(loss, status=status), 2.0)
+    assert sent(alerts, CONCEPT, 3.0)
+
+
+def test_an_incident_holds_back_nothing_of_other_streams_and_incarnations() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0))
+    named = replace(CONCEPT, stream="features-1")
+    assert sent(alerts, loss_change(5950), 0.0)
+    for other in (CONCEPT, replace(loss_change(5960), id="0" * 12)):
+        assert alerts.objection(other, 0.0) == "incident"
+        assert alerts.objection(replace(other, incarnation="later"), 0.0) is ALERT
+        assert alerts.objection(replace(other, stream="features-1"), 0.0) is ALERT
+    assert sent(alerts, named, 0.0)
+    assert alerts.objection(replace(named, id="0" * 12, incarnation="later"), 0.0) is ALERT
+
+
+def test_an_incident_holds_back_nothing_for_more_than_six_hours() -> None:
+    now_s = 0.0
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0), clock=lambda: now_s)
+    assert sent(alerts, loss_change(5950), 0.0)
+    now_s = 6 * 3600.0
+    assert alerts.objection(CONCEPT, 0.0) == "incident"
+    now_s += 1.0
+    assert sent(alerts, CONCEPT, 0.0)
+
+
+def test_a_change_is_compared_with_a_few_alerts_however_many_there_were() -> None:
+    asked = 0
+
+    class Counted(int):
+        def __sub__(self, other: int) -> int:
+            nonlocal asked
+            asked += 1
+            return int(self) - int(other)
+
+    alerted = AlertedIncidents(window=1000)
+    for seq in range(0, 400_000, 2_000):
+        alerted.add(replace(input_change(0), seq=Counted(seq)))
+    asked = 0
+    assert len(alerted.of(input_change(398_000))) == 1
+    assert 0 < asked <= MAX_OF_STREAM
 
 
 def test_an_incident_that_becomes_more_urgent_has_another_alert() -> None:
