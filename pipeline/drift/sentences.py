@@ -120,8 +120,11 @@ def _ranks(change: Change) -> str:
 
 
 def _measured(value: float, std_error: float | None, more: int = 0) -> str:
-    """Return a mean with the decimals of its standard error, which has two significant digits."""
-    if not std_error:
+    """Return a mean with the decimals of its standard error, which has two significant digits.
+
+    Records of others may have a negative one, which is left out.
+    """
+    if std_error is None or std_error <= 0.0:
         return f"{value:.{4 + more}g}"
     decimals = 1 - math.floor(math.log10(std_error))
     if more or not 0 <= decimals <= 12:

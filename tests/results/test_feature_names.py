@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fluxplain.alerts.formats import content
 from fluxplain.config import AlertSettings
@@ -13,12 +15,13 @@ from fluxplain.results.headline import headline
 from fluxplain.results.published import Published
 from fluxplain.results.selection import Selection
 from fluxplain.results.store import Store
-from fluxplain.schemas import Note, Record
+from fluxplain.schemas import Change, Note, Record
 from fluxplain.schemas.change import Condition, Evidence, Region
 from fluxplain.schemas.wording import in_short
 from tests.kit import records
+from tests.kit.any_records import ANY, FLOATS, maybe
 from tests.kit.records import STREAM
-from tests.kit.support import make_config
+from tests.kit.support import PROPERTY, make_config
 
 NAMES = FeatureNames({"feat_8": "Oil pressure"}, {"feat_8": "bar"})
 
@@ -32,6 +35,8 @@ CHANGE = replace(
 
 OURS = replace(CHANGE, detail=sentence(CHANGE))
 
+NUMBERS = ("before", "before_std_error", "after", "after_std_error", "effect_size", "loss_after")
+
 
 def test_the_sentence_of_a_change_names_its_feature_region_and_outliers() -> None:
     shown = NAMES.change(OURS)
@@ -39,6 +44,21 @@ def test_the_sentence_of_a_change_names_its_feature_region_and_outliers() -> Non
     assert "feat_8" not in shown.detail
     assert NAMES.change(replace(CHANGE, detail="of feat_8")).detail == "of feat_8"
     assert NAMES.change(shown) == shown
+
+
+@PROPERTY
+@given(ANY[Change] | st.builds(replace, st.just(OURS), **dict.fromkeys(NUMBERS, maybe(FLOATS))))
+def test_any_change_that_can_be_read_has_names(told: Change) -> None:
+    read = Change.decode(told.encode())
+    named = FeatureNames({"feat_8": "Oil pressure", str(read.feature): "Age"}).change(read)
+    assert named.id == read.id
+
+
+@pytest.mark.parametrize("std_error", [-1.0, -0.0, 5e-324, 1.7976931348623157e308])
+def test_a_standard_error_that_none_can_have_stops_no_reader(std_error: float) -> None:
+    forged = replace(OURS, before_std_error=std_error, after_std_error=std_error, effect_size=-9.0)
+    named = NAMES.change(Change.decode(forged.encode()))
+    assert (named.feature, named.detail) == ("Oil pressure", forged.detail)
 
 
 def test_the_headline_names_features_as_people_do() -> None:
