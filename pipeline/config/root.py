@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ValidationError, model_validator
@@ -14,6 +14,7 @@ from fluxplain.config.messages import explain_errors
 from fluxplain.config.stream_settings import Own, merged, override_errors
 from fluxplain.config.tables import Tables
 from fluxplain.drift.detectors import OF_ERRORS, DetectorSettings
+from fluxplain.explain.grids import SEPARATOR
 from fluxplain.models import warm_start
 from fluxplain.schemas.methods import METHODS, Watched
 from fluxplain.schemas.numbers import is_moderate
@@ -213,6 +214,7 @@ def _check(config: Tables) -> None:
     check_names("alerts.mute", config.alerts.mute, explained, "what is explained")
     named = list(dict.fromkeys([*config.features, *explained]))
     check_names("dashboard.features", config.dashboard.features, named, "what is explained")
+    _check_shown(config.dashboard.features, named)
     check_names("dashboard.units", config.dashboard.units, config.features)
     if config.alerts.chooses_causes and not config.drift.causes:
         reason = "drift.causes is false, so no cause is known"
@@ -231,6 +233,21 @@ def _check(config: Tables) -> None:
             f"drift.loss.detector is {loss.detector!r}, which takes errors (1 or 0), so "
             f"explain.loss must be 'zero_one', not {config.explain.loss!r}"
         )
+
+
+def _check_shown(shown: Mapping[str, str], names: Sequence[str]) -> None:
+    """Raise ``ValueError`` if two features could be taken for each other where people read."""
+    taken: dict[str, str] = {}
+    for name in names:
+        parts = [name] if name in shown else name.split(SEPARATOR)  # of a pair
+        text = SEPARATOR.join(shown.get(part, part) for part in parts)
+        other = text if text != name and text in names else taken.get(text)
+        if other is not None:
+            raise ValueError(
+                f"dashboard.features shows {name!r} as {text!r}, but {other!r} has that name "
+                "already: give each another name"
+            )
+        taken[text] = name
 
 
 def _check_missing(config: Tables) -> None:

@@ -44,6 +44,14 @@ dashboard.port = 9400; dashboard.metrics_port = 9400 =>
 
 dashboard.features = {aeg = "Age"} =>
   dashboard.features has 'aeg' & what is explained only: age, city & did you mean 'age'?
+dashboard.features = {age = "X", city = "X"} =>
+  dashboard.features shows 'city' as 'X' & 'age' has that name already
+dashboard.features = {age = "city"} =>
+  dashboard.features shows 'age' as 'city' & 'city' has that name already
+dashboard.features = {age = "city", city = "age"} =>
+  dashboard.features shows 'age' as 'city' & 'city' has that name already
+explain.ipdp.pairs = [['age', 'city']]; dashboard.features = {age = "A", "age|city" = "A"} =>
+  dashboard.features shows 'age|city' as 'A' & 'age' has that name already
 dashboard.units = {town = "km"} => dashboard.units has 'town' & features only: age, city
 
 explain.alpha = 0.0 => explain.alpha is 0.0 & above 0 and at most 1
