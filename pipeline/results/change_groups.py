@@ -96,8 +96,11 @@ def weight(change: Change) -> tuple[bool, bool, int, bool, float, int]:
     return change.is_step, not is_loss, level, change.kind == "drift", effect, change.seq
 
 
-def of_loss(incident: Sequence[Change], main: Change) -> str:
-    """Return whether the loss shows the main change, too; nothing if that is not known."""
+def of_loss(incident: Sequence[Change], main: Change, news: Sequence[Change] = ()) -> str:
+    """Return whether the loss shows the main change, too; nothing if that is not known.
+
+    It is not known either if the loss rose in other ``news``: it may have shown the change late.
+    """
     if main.method == "loss":
         return ""
     before, after = main.loss_before, main.loss_after
@@ -107,7 +110,9 @@ def of_loss(incident: Sequence[Change], main: Change) -> str:
     if losses:
         nearest = min(losses, key=lambda each: abs(_began(each) - _began(main)))
         return f"; the loss {nearest.direction}"
-    return "" if before is None or after is None else "; the loss does not show it"
+    has_risen = any(each.is_of_loss and each.direction == "rose" for each in news)
+    is_unknown = has_risen or before is None or after is None
+    return "" if is_unknown else "; the loss does not show it"
 
 
 def _began(change: Change) -> int:

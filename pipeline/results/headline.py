@@ -11,6 +11,7 @@ from fluxplain.results.change_groups import in_incidents, of_loss, weight
 from fluxplain.results.feature_names import REAL_NAMES, FeatureNames
 from fluxplain.results.notes import NO_NOTES, Notes
 from fluxplain.results.pipeline_status import PipelineStatus, RoleStatus
+from fluxplain.results.severity import severity, urgency
 from fluxplain.results.stream_results import TOP, StreamResults, StreamView
 from fluxplain.schemas import Change
 from fluxplain.schemas.change_wording import percent
@@ -149,8 +150,10 @@ def _relies_on(method: Method | None, shares: Mapping[str, float]) -> str:
 
 
 class _Latest(NamedTuple):
-    """The changes that are news, the main one of them or of the last incident, and its incident.
+    """The changes that are news, the main one, and its incident.
 
+    The incident is that of the most urgent news, or the last one without news; of equally urgent
+    news, that of the newest.
     ``seq`` is that of the newest lasting change; ``is_last`` tells whether none is newer.
     """
 
@@ -176,8 +179,12 @@ def _latest(
         and notes.acknowledged(each.id) is None
     ]
     groups = in_incidents(lasting, limits.together)
-    main = max(news or groups[-1], key=weight)
-    incident = next(group for group in groups if any(each is main for each in group))
+    incident = groups[-1]
+    if news:
+        urgent = max(news, key=lambda each: (urgency(severity(each)), each.seq))
+        incident = next(group for group in groups if any(each is urgent for each in group))
+    told = [each for each in incident if any(each is new for new in news)]
+    main = max(told or incident, key=weight)
     seq = max(each.seq for each in lasting)
     return _Latest(news, main, incident, seq, all(each.seq <= seq for each in steps))
 
@@ -196,7 +203,7 @@ def _changed(results: StreamResults, latest: _Latest, notes: Notes, names: Featu
     since = max(results.newest_seq - main.seq, 0)
     others = f", with {plural(len(news) - 1, 'other change')}" if len(news) > 1 else ""
     when = f"{plural(since, 'record')} ago" if since else "just now"
-    return f"Changed {when}: {told}{others}{of_loss(latest.incident, main)}"
+    return f"Changed {when}: {told}{others}{of_loss(latest.incident, main, news)}"
 
 
 def _pipeline(results: StreamResults, status: PipelineStatus, limits: Limits) -> tuple[Tone, str]:

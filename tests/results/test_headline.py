@@ -94,6 +94,36 @@ def test_it_says_whether_the_loss_shows_the_change(
     ).change.endswith(expected)
 
 
+def member(feature: str, seq: int) -> Change:
+    told = replace(change(feature, seq), incident="features-0@8500", effect_size=0.03)
+    return replace(told, loss_before=0.2, loss_after=0.2)
+
+
+def test_a_loss_that_rose_comes_before_a_small_change_of_an_older_incident() -> None:
+    rose = replace(loss_change(9700), direction="rose")
+    store = store_of([prediction(9750), member("b", 8500), member("a", 9300), rose])
+    assert state(store).change_id == rose.id
+    assert state(store).change.startswith("Changed 50 records ago: the loss rose from 0.2 to 0.9")
+    assert "does not show" not in state(store).change
+
+
+def test_the_loss_is_not_said_to_hide_a_change_if_it_rose_in_another_incident() -> None:
+    large = replace(member("c", 9640), loss_after=0.21, effect_size=0.3)
+    rose = replace(loss_change(9600), direction="rose", before=0.88)
+    store = store_of([prediction(9750), member("b", 8500), rose, large])
+    assert state(store).change.endswith("iPFI of c rose from 0.1 to 0.4, with 1 other change")
+    store = store_of([prediction(9750), member("b", 8500), large])
+    assert state(store).change.endswith("; the loss does not show it")
+
+
+def test_of_equally_urgent_incidents_the_newest_is_named() -> None:
+    older, newer = (
+        replace(change(name, seq), incident=f"features-0@{seq}", effect_size=effect)
+        for name, seq, effect in (("older", 9100, 0.9), ("newer", 9700, 0.5))
+    )
+    assert state(store_of([prediction(9750), older, newer])).change_id == newer.id
+
+
 def test_without_labels_nothing_is_said_of_the_loss() -> None:
     store = store_of([prediction(2000, loss=None)])
     store.add(change("age", 1500))
