@@ -76,8 +76,9 @@ class Store:
     """Accumulates published records, each result once; one thread adds, others read.
 
     All threads hold ``lock`` while they do. ``version`` grows with each record, so that readers can
-    get the news since a version; ``noted`` is that of the newest note. ``source`` is the topic
-    whose partitions are the streams: it makes streams known that have only dead letters.
+    get the news since a version; ``noted`` is that of the newest note or end of a mute. ``source``
+    is the topic whose partitions are the streams: it makes streams known that have only dead
+    letters.
     """
 
     def __init__(self, source: str | None = None) -> None:
@@ -94,6 +95,7 @@ class Store:
         self.left_out: Counter[str] = Counter()
         self.status = PipelineStatus()
         self.noted = 0
+        self._muted = 0
         self.current: str | None = None
         self._duplicates = Duplicates(2 * MAX_SERIES)
         self._points = Budget[Series](MAX_ALL_POINTS, MAX_POINTS)
@@ -188,6 +190,13 @@ class Store:
         stream = self.streams[name] = self._changes.admit(StreamResults())
         self._reason_bytes.admit(stream.reasons)
         return stream
+
+    def end_mutes(self) -> None:
+        """Count it as news if a mute has ended since the last call."""
+        before, self._muted = self._muted, len(self.notes.all_muted())
+        if self._muted < before:
+            self.version += 1
+            self.noted = self.version
 
     def _add_reasons(self, record: Reasons) -> bool:
         stream = self._stream(record.stream)

@@ -107,6 +107,7 @@ class View:
     def news(self, requested: Choice, since: int) -> tuple[int, bytes]:
         """Return the store's version, and the updates since an earlier version."""
         with self._store.lock:
+            self._store.end_mutes()
             return self._store.version, _json(self._state(requested, since, FRESH_POINTS))
 
     def series(

@@ -4,10 +4,12 @@ import asyncio
 import hashlib
 import re
 import socket
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -277,6 +279,23 @@ def test_the_page_gets_the_incidents_whenever_a_change_comes(config: Config) -> 
     known.add(Note("muted", "2026-03-01T12:00:00Z", feature="f2", text="noise"))
     _, news = view.news(choice, version)
     assert [each["first"] for each in orjson.loads(news)["incidents"]] == [1000]
+
+
+def test_the_page_gets_the_incidents_when_a_mute_ends(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = store_of([prediction(2000), change("f1", 1000, "ipfi")])
+    at, until = "2026-03-01T12:00:00Z", "2026-03-02T12:00:00Z"
+    known.add(Note("muted", at, feature="f1", text="noise", until=until))
+    view, choice = View(config, known), Choice(STREAM)
+    end_s = datetime.fromisoformat(until).timestamp()
+    monkeypatch.setattr(time, "time", lambda: end_s - 1.0)
+    version, news = view.news(choice, -1)
+    assert orjson.loads(news)["incidents"] == []
+    monkeypatch.setattr(time, "time", lambda: end_s)
+    version, news = view.news(choice, version)
+    assert [each["first"] for each in orjson.loads(news)["incidents"]] == [1000]
+    assert orjson.loads(view.news(choice, version)[1])["incidents"] is None
 
 
 def test_files_are_compressed_and_asked_for_once(config: Config, store: Store) -> None:
