@@ -70,15 +70,17 @@ def read_output(answer: object, *, classifier: bool) -> Output:
 def model_kind(model: object) -> str:
     """Return ``"classifier"`` or ``"regressor"`` for a River model, else ``"unknown"``."""
     final = final_step(model)
+    if isinstance(final, compose.Pipeline):  # River asks its last step, and it has none
+        return "unknown"
     if isinstance(final, base.Classifier):
         return "classifier"
     return "regressor" if isinstance(final, base.Regressor) else "unknown"
 
 
 def final_step(model: object) -> object:
-    """Return the model at the end of a pipeline; any other model itself."""
+    """Return the model at the end of a pipeline; any other model itself, and an empty pipeline."""
     # a River pipeline has all methods, whatever its last step supports
-    while isinstance(model, compose.Pipeline):
+    while isinstance(model, compose.Pipeline) and model.steps:
         model = list(model.steps.values())[-1]
     return model
 

@@ -121,9 +121,9 @@ class ImportanceExplainer(Importances, Explainer):
 
     def _take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Smooth the increments."""
-        check_label(self.loss, y, prediction.labels)
         if question is None:
             return
+        check_label(self.loss, y, prediction.labels)
         _, labels, blocks, _ = self._method.answer(question, prediction, table)
         blocks = np.asarray(blocks)
         own = aligned(prediction, labels)

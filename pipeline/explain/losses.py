@@ -258,10 +258,16 @@ def loss_for(model: object, loss: AnyLoss | None) -> Loss:
 
 
 def _is_regressor(model: object) -> bool:
+    from river.base import Estimator  # noqa: PLC0415  slow to load
+
     from fluxplain.evaluate import model_kind  # noqa: PLC0415  loads River
 
-    if not hasattr(model, "__sklearn_tags__"):
-        return model_kind(model) == "regressor"
+    kind = model_kind(model)
+    if kind != "unknown":
+        return kind == "regressor"
+    # River's wrappers of models also seem to have tags, whose method raises
+    if not hasattr(model, "__sklearn_tags__") or isinstance(model, Estimator):
+        return False
     from sklearn.base import is_regressor  # noqa: PLC0415  optional
 
     return bool(is_regressor(model))

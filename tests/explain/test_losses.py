@@ -1,14 +1,19 @@
 """Losses against their formulas."""
 
+import importlib
 import itertools
 import math
+import pkgutil
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
+import river
 from hypothesis import given
 from hypothesis import strategies as st
-from river import linear_model, preprocessing
+from river import base, compose, linear_model, preprocessing
 
 from fluxplain.evaluate import Label, Output
 from fluxplain.evaluate.encoding import Floats
@@ -21,6 +26,7 @@ from fluxplain.explain.losses import (
     brier,
     compiled_loss,
     cross_entropy,
+    loss_for,
     losses_on,
     squared_error,
     zero_one,
@@ -150,6 +156,32 @@ def test_text_for_a_model_of_numbers_is_named_from_the_first_observation_on() ->
     model.learn_one({"a": 1.0, "b": 2.0}, True)
     with pytest.raises((TypeError, ValueError), match="the feature 'b' is 'old', but the model"):
         pfi.explain_one({"a": 1.0, "b": "old"}, True)
+
+
+def river_models() -> Iterator[object]:
+    """Yield each of River's models that it makes for its own tests, and an empty pipeline."""
+    yield compose.Pipeline()
+    for module in pkgutil.iter_modules(river.__path__):
+        found = vars(importlib.import_module(f"river.{module.name}")).values()
+        for each in found:
+            if not (isinstance(each, type) and issubclass(each, base.Estimator)):
+                continue
+            with suppress(Exception):  # abstract ones cannot be made
+                yield each(**next(iter(each._unit_test_params())))
+
+
+def test_every_model_of_river_has_a_loss_by_default() -> None:
+    made = {type(model).__name__: loss_for(model, None) for model in river_models()}
+    assert len(made) > 100
+    for name in ("OneVsRestClassifier", "BaggingClassifier", "OutputCodeClassifier", "Pipeline"):
+        assert made[name] is cross_entropy
+    for name in ("BaggingRegressor", "PredClipper", "HardSamplingRegressor"):
+        assert made[name] is squared_error
+
+
+def test_the_warm_up_needs_no_label() -> None:
+    explainer = IncrementalPFI(linear_model.LogisticRegression(), ["a"])
+    assert explainer.explain_one({"a": 1.0}, None) == {"a": 0.0}  # type: ignore[arg-type]
 
 
 def test_an_unknown_loss_is_named_with_what_is_allowed() -> None:
