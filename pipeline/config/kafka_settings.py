@@ -27,9 +27,8 @@ def _addresses(value: str) -> str:
     for each in servers:
         port = each.rpartition(":")[2]
         if value != EMBEDDED and not (port.isascii() and port.isdigit()):
-            raise ValueError(
-                f"must be host:port, as {each}:9092, of several brokers separated by commas"
-            )
+            example = f", as {each}:9092" if ":" not in each else ""
+            raise ValueError(f"must be host:port{example}, of several brokers separated by commas")
     return value
 
 

@@ -83,6 +83,7 @@ missing.features.Age = 'skip' => missing.features has 'Age' & did you mean 'age'
 kafka.bootstrap_servers = '127.0.0.1' =>
   kafka.bootstrap_servers is '127.0.0.1' & must be host:port, as 127.0.0.1:9092
 kafka.bootstrap_servers = 'a:9092, b' => must be host:port, as b:9092
+kafka.bootstrap_servers = 'b:9092/ns' => must be host:port, of several brokers
 explain.loss = 'json:loads.x' => explain.loss & json has no loads.x
 explain.loss = 'json:JSONDecoder' => explain.loss & a function of (label, output)
 explain.loss = 'absolute_error' => explain.loss & 'boolean' & cross_entropy, zero_one, brier
