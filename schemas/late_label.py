@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from fluxplain.schemas.observation import Id, check_case, optional
+from fluxplain.schemas.observation import Id, optional
 from fluxplain.schemas.record import BadRecordError, Record, Target, Timestamp
 
 
@@ -19,7 +19,7 @@ class LateLabel(Record):
     """The label of an observation that was sent without one.
 
     It may also arrive in ``features``, after its observation: a record with ``id`` and ``y`` but
-    without ``x``, and without the features elsewhere.
+    without ``x`` that does not clearly hold the features elsewhere.
 
     Attributes
     ----------
@@ -46,7 +46,6 @@ class LateLabel(Record):
         >>> LateLabel.decode(b'{"id": "tx-1", "y": true}')
         LateLabel(id='tx-1', y=True, ts=None)
         """
-        check_case(fields)
         id_, y = optional(fields, "id", Id), optional(fields, "y", Target)
         if id_ is None:
             raise BadRecordError("no id: a label needs that of its observation")

@@ -51,7 +51,7 @@ class Observation(Record):
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """Return the record of these fields; others are ignored.
+        """Return the record of these fields; others are ignored, but see :func:`check_case`.
 
         Examples
         --------
@@ -90,9 +90,10 @@ def _in_place_of_x(fields: dict[str, Any]) -> str:
 
 
 def check_case(fields: dict[str, Any]) -> None:
-    """Raise ``BadRecordError`` for a field that is absent and present in another case.
+    """Raise ``BadRecordError`` for a ``Y`` in the place of ``y``, or an object ``X`` in that of x.
 
-    Otherwise a ``Y`` would be ignored, and its observation would wait for a label in vain.
+    Otherwise the ``Y`` would be ignored, and its observation would wait for a label in vain. Fields
+    such as ``ID`` and ``TS`` are ignored as all others are.
 
     Examples
     --------
@@ -101,12 +102,15 @@ def check_case(fields: dict[str, Any]) -> None:
         ...
     fluxplain.schemas.record.BadRecordError: no y, but 'Y': names of fields are in lower case
     """
-    if FIELDS.issuperset(fields):
-        return
-    for name, value in fields.items():
-        lower = name.lower()
-        if value is not None and lower in FIELDS and lower not in fields:
-            raise BadRecordError(f"no {lower}, but {name!r}: names of fields are in lower case")
+    wrong = ""
+    if "x" not in fields:
+        wrong = "X" if isinstance(fields.get("X"), dict) else ""
+    elif fields.get("y") is None and fields.get("Y") is not None:
+        wrong = "Y"
+    if wrong:
+        raise BadRecordError(
+            f"no {wrong.lower()}, but {wrong!r}: names of fields are in lower case"
+        )
 
 
 def optional(fields: dict[str, Any], name: str, kind: Any) -> Any:

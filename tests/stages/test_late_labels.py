@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import stream as river_stream
 
-from fluxplain.schemas import DeadLetter, Explanation, Prediction, Record
+from fluxplain.schemas import DeadLetter, Explanation, LateLabel, Observation, Prediction, Record
 from fluxplain.schemas.prediction import LabelCounts
 from fluxplain.stages import ModelStage
+from fluxplain.stages.intake.validation import is_late_label
 from fluxplain.stages.stage import LATEST_MS
 from tests.kit import support as kit
 from tests.kit.stages import local, modelled
@@ -356,3 +357,46 @@ def test_shards_and_copies_join_as_the_whole_does(values: list[dict[str, Any]], 
         explain={"methods": ["ipfi", "ipdp"]},
     )
     kit.run_alike(config, kit.messages_of(values))
+
+
+FEATURES = ["amount", "country"]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"meta": {"country": "AT"}},
+        {"tx": {"amount": 1.0, "currency": "EUR"}},
+        {"amount": None, "country": None},
+        {"amount": 1.0},
+        {"X": 3, "ID": 5, "TS": 17},
+    ],
+)
+def test_other_fields_of_a_label_are_ignored(others: dict[str, Any]) -> None:
+    fields = {"id": "t1", "y": True, **others}
+    assert is_late_label(fields, FEATURES)
+    assert LateLabel.of(fields) == LateLabel("t1", True)
+
+
+def test_a_single_feature_beside_a_label_is_ignored() -> None:
+    for others in ({"amount": 1.0}, {"tx": {"amount": 1.0}}):
+        assert is_late_label({"id": "t1", "y": True, **others}, ["amount"])
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"amount": 1.0, "country": "AT"},
+        {"tx": {"amount": 1.0, "country": None}},
+        {"X": {"any": 1}},
+    ],
+)
+def test_what_clearly_holds_the_features_is_no_label(others: dict[str, Any]) -> None:
+    assert not is_late_label({"id": "t1", "y": True, **others}, FEATURES)
+
+
+def test_fields_in_another_case_are_ignored_where_nothing_is_lost() -> None:
+    x = {"amount": 1.0, "country": "AT"}
+    given = {"x": x, "y": True, "Y": False, "X": {"a": 1}, "ID": "db-77", "Ts": "2026"}
+    assert Observation.of(given) == Observation(x, True)
+    assert LateLabel.of({"id": 1, "y": 2, "X": {"a": 1}, "Y": 3}) == LateLabel(1, 2)

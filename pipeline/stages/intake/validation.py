@@ -107,23 +107,25 @@ class ObservationValidator:
 def is_late_label(fields: Mapping[str, Any], features: Collection[str]) -> bool:
     """Return whether a message of ``features`` is a label that comes later.
 
-    Features in an object of another name are an observation with a misspelled ``x``, and all of
-    them beside ``y`` one without ``x``.
+    It has an ``id``, and no ``x``. But more than half of the features, and at least two, in an
+    object of another name, or all of them beside ``y``, if they are several and none is null, are
+    an observation with a misspelled ``x``, or without it; so is any object ``X``.
 
     Examples
     --------
-    >>> is_late_label({"id": 7, "y": True}, ["age"])
+    >>> is_late_label({"id": 7, "y": True, "age": 61}, ["age", "city"])
     True
-    >>> is_late_label({"id": 7, "features": {"age": 61}, "y": True}, ["age"])
+    >>> is_late_label({"id": 7, "z": {"age": 61, "city": "Graz"}, "y": True}, ["age", "city"])
     False
     """
-    if "x" in fields or "id" not in fields:
+    if "x" in fields or "id" not in fields or isinstance(fields.get("X"), dict):
         return False
     beside = [name for name in features if name not in FIELDS]
-    if beside and all(name in fields for name in beside):
+    if len(beside) > 1 and all(fields.get(name) is not None for name in beside):
         return False
     objects = (value for value in fields.values() if isinstance(value, dict))
-    return not any(name in each for each in objects for name in features)
+    held = max((sum(name in each for name in features) for each in objects), default=0)
+    return held < 2 or 2 * held <= len(features)
 
 
 def decoded_control(message: Message) -> Control:
