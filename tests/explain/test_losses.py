@@ -162,7 +162,7 @@ def river_models() -> Iterator[object]:
     """Yield each of River's models that it makes for its own tests, and an empty pipeline."""
     yield compose.Pipeline()
     for module in pkgutil.iter_modules(river.__path__):
-        found = vars(importlib.import_module(f"river.{module.name}")).values()
+        found: Any = vars(importlib.import_module(f"river.{module.name}")).values()
         for each in found:
             if not (isinstance(each, type) and issubclass(each, base.Estimator)):
                 continue

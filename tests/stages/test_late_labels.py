@@ -13,6 +13,7 @@ from river import stream as river_stream
 
 from fluxplain.schemas import DeadLetter, Explanation, LateLabel, Observation, Prediction, Record
 from fluxplain.schemas.prediction import LabelCounts
+from fluxplain.schemas.record import Value
 from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.validation import is_late_label
 from fluxplain.stages.stage import LATEST_MS
@@ -396,7 +397,7 @@ def test_what_clearly_holds_the_features_is_no_label(others: dict[str, Any]) -> 
 
 
 def test_fields_in_another_case_are_ignored_where_nothing_is_lost() -> None:
-    x = {"amount": 1.0, "country": "AT"}
+    x: dict[str, Value | None] = {"amount": 1.0, "country": "AT"}
     given = {"x": x, "y": True, "Y": False, "X": {"a": 1}, "ID": "db-77", "Ts": "2026"}
     assert Observation.of(given) == Observation(x, True)
     assert LateLabel.of({"id": 1, "y": 2, "X": {"a": 1}, "Y": 3}) == LateLabel(1, 2)
