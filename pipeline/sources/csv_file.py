@@ -5,7 +5,8 @@ import gzip
 import io
 import shlex
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -42,15 +43,15 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
         raise SourceError(f"{source} is empty")
     if first is None:
         raise SourceError(f"{source} has a header, but no records")
-    names = names_of(header[1])
+    names = names_of(header[1], {*config.features, *columns.names.values()})
     check_columns(source, names, config, columns)
     observations = Observations(config, columns, as_written)
     numbers = {name for name, kind in config.features.items() if kind == "numeric"}
     if config.label.type != "string" and columns.label is not None:
         numbers.add(columns.label)
 
-    def value(name: str, cell: str) -> str | None:
-        return dialect.number(cell) if name in numbers else cell or None
+    def value(place: int, name: str, cell: str) -> str | None:
+        return dialect.number(cell, place) if name in numbers else cell or None
 
     def parse(row: tuple[int, list[str]]) -> bytes:
         line, cells = row
@@ -58,7 +59,8 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
             # cells may be in the wrong columns: becomes a dead letter with all of them
             problem = f"line {line} has {plural(len(cells), 'cell')}, the header {len(names)}"
             return orjson.dumps({"flaw": problem, "cells": cells})
-        return observations.encode({n: value(n, c) for n, c in zip(names, cells, strict=True)})
+        named = enumerate(zip(names, cells, strict=True))
+        return observations.encode({name: value(at, name, cell) for at, (name, cell) in named})
 
     def records() -> Iterator[tuple[int, list[str]]]:
         return islice(rows_of(path, dialect), 1, None if limit is None else limit + 1)
@@ -69,9 +71,19 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
     return Source(source, total, lambda: map(parse, records()))
 
 
-def names_of(header: list[str]) -> list[str]:
-    """Return the names of columns, without the blanks around them."""
-    return [cell.strip() for cell in header]
+def names_of(header: Sequence[str], named: Collection[str] = ()) -> list[str]:
+    """Return the names of columns, without the blanks around them.
+
+    A name keeps its blanks if the settings have ``named`` it with them, or if it would be that of
+    another column without them.
+
+    Examples
+    --------
+    >>> names_of([" a", "b ", " b", "c "], named=["c "])
+    ['a', 'b ', ' b', 'c ']
+    """
+    counts = Counter(name.strip() for name in header)
+    return [name if name in named or counts[name.strip()] > 1 else name.strip() for name in header]
 
 
 def _is_gzip(path: Path) -> bool:

@@ -30,32 +30,41 @@ _DECIMAL_COMMA, _DECIMAL_POINT = _decimal(",", r"\."), _decimal(r"\.", ",")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?\s*")
 """A number, where commas separate thousands."""
 
+_SURE_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}(?:(?:,\d{3})*\.\d+|(?:,\d{3})+)\s*")
+"""One whose commas can separate nothing else."""
+
+_SIGNS = re.compile(r"[\s\d.,eE+-]*")
+"""What may be a number."""
+
 
 class Dialect(NamedTuple):
-    """What separates cells, and whether spaces precede cells.
+    """What separates cells, whether commas separate decimals, and whether spaces precede cells.
 
-    Commas in numbers separate decimals or thousands; neither, if the cells do not say which.
+    ``thousands`` are the places of the columns in which commas separate thousands.
     """
 
     delimiter: str = ","
     has_decimal_commas: bool = False
     has_spaces: bool = False
-    has_thousands: bool = False
+    thousands: frozenset[int] = frozenset()
 
-    def number(self, cell: str) -> str | None:
+    def number(self, cell: str, place: int) -> str | None:
         """Return the text of a number as Python writes it; None if it is missing.
+
+        ``place`` is that of the cell's column.
 
         Examples
         --------
-        >>> Dialect(";", has_decimal_commas=True).number("2,5"), Dialect().number("NA")
+        >>> german = Dialect(";", has_decimal_commas=True)
+        >>> german.number("2,5", 0), german.number("NA", 0)
         ('2.5', None)
-        >>> Dialect(has_thousands=True).number("8,637.75")
+        >>> Dialect(thousands=frozenset({1})).number("8,637.75", 1)
         '8637.75'
         """
         if cell in MISSING:
             return None
-        if self.has_thousands and _THOUSANDS.fullmatch(cell):
-            return cell.replace(",", "")
+        if place in self.thousands:
+            return cell.replace(",", "") if _THOUSANDS.fullmatch(cell) else cell
         has_comma = self.has_decimal_commas and _WITH_COMMA.fullmatch(cell)
         return cell.replace(".", "").replace(",", ".") if has_comma else cell
 
@@ -63,14 +72,18 @@ class Dialect(NamedTuple):
 def dialect_of(lines: Sequence[str]) -> Dialect:
     """Return the dialect of a file that begins with these lines.
 
-    The delimiter gives the most rows as many cells as the header has, if that has several.
+    The delimiter gives the most rows as many cells as the header has, if that has several. Commas
+    separate thousands in a column with a number such as 8,637.75 or 1,234,567, if all commas of its
+    numbers may.
 
     Examples
     --------
     >>> dialect_of(["a;b", "1,5;x", "2;y"])
-    Dialect(delimiter=';', has_decimal_commas=True, has_spaces=False, has_thousands=False)
-    >>> dialect_of(["only", "1,5"])
-    Dialect(delimiter=',', has_decimal_commas=False, has_spaces=False, has_thousands=False)
+    Dialect(delimiter=';', has_decimal_commas=True, has_spaces=False, thousands=frozenset())
+    >>> dialect_of(["a;b", "1,234;1,234", "2,345,678;x"]).thousands
+    frozenset({0})
+    >>> dialect_of(["only", "1,5"]) == Dialect()
+    True
     """
     delimiter = max(DELIMITERS, key=lambda each: _fit(_rows(lines, each)))
     rows = _rows(lines, delimiter)
@@ -78,12 +91,20 @@ def dialect_of(lines: Sequence[str]) -> Dialect:
         return Dialect()
     header = _rows(lines, delimiter, skip=False)[0]
     has_spaces = all(name.startswith(" ") for name in header[1:])
+    columns = [*zip(*(row for row in rows[1:] if len(row) == len(header)), strict=True)]
+    thousands = frozenset(place for place, cells in enumerate(columns) if _has_thousands(cells))
     cells = [cell for row in rows[1:] for cell in row]
     has_points = delimiter == "," or any(map(_DECIMAL_POINT.fullmatch, cells))
-    has_decimal_commas = any(map(_DECIMAL_COMMA.fullmatch, cells))
-    has_thousands = has_points and not has_decimal_commas
-    has_thousands = has_thousands and any(map(_THOUSANDS.fullmatch, cells))
-    return Dialect(delimiter, has_decimal_commas and not has_points, has_spaces, has_thousands)
+    has_commas = not has_points and any(map(_DECIMAL_COMMA.fullmatch, cells))
+    return Dialect(delimiter, has_commas, has_spaces, thousands)
+
+
+def _has_thousands(cells: Sequence[str]) -> bool:
+    """Return whether commas certainly separate thousands in the numbers of a column."""
+    if not any(map(_SURE_THOUSANDS.fullmatch, cells)):
+        return False
+    numbers = (cell for cell in cells if "," in cell and _SIGNS.fullmatch(cell))
+    return all(map(_THOUSANDS.fullmatch, numbers))
 
 
 def _rows(lines: Sequence[str], delimiter: str, *, skip: bool = True) -> list[list[str]]:

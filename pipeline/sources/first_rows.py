@@ -65,13 +65,13 @@ def _of_csv(path: Path) -> Iterator[Column]:
         )
     for place, name in enumerate(names_of(header)):
         cells = [row[place] for row in whole]
-        texts = _present(cells, dialect)
+        texts = _present(cells, dialect, place)
         yield Column(name, [*map(finite, texts)], texts, len(cells) - len(texts))
 
 
-def _present(cells: list[str], dialect: Dialect) -> list[str]:
-    """Return the cells with a value, as they are read: NA is missing only among numbers."""
-    found = [text for cell in cells if (text := dialect.number(cell)) is not None]
+def _present(cells: list[str], dialect: Dialect, place: int) -> list[str]:
+    """Return the cells of a column with a value, as read: NA is missing only among numbers."""
+    found = [text for cell in cells if (text := dialect.number(cell, place)) is not None]
     numbers = sum(isinstance(finite(text), float) for text in found)
     if numbers >= NEARLY_ALL * len(found):
         return found

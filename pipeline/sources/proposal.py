@@ -42,7 +42,7 @@ _FORMS = tuple(day + clock for day in _DAYS for clock in _CLOCKS)
 """Dates and times as spreadsheets write them, beside ISO 8601."""
 
 _AFFIXED = re.compile(
-    r"\s*([$€£¥]|[A-Z]{3}(?= ))?\s*[+-]?\d[\d.,']*\s*([%$€£¥‰°]|(?<= )[A-Za-z]{1,3})?\s*"
+    r"([$€£¥]|[A-Z]{3}(?= ))?\s*[+-]?\d[\d.,']*\s*([%$€£¥‰°]|(?<= )[A-Za-z]{1,3})?"
 )
 """A number with a currency, percent sign or unit, or with commas or points that may be either."""
 
@@ -162,7 +162,7 @@ def _proposal(
 
 def label_type(column: Column) -> LabelType:
     """Return the type of the labels in a column; raise SourceError if they are of no use."""
-    different = {text.strip() for text in column.texts}
+    different = {*column.texts}
     if _is_nested(column):
         raise SourceError(
             f"the label {column.name!r} has lists or objects, but needs single values"
@@ -207,9 +207,7 @@ def _doubt_about_classes(label: Column) -> str:
         return ""
     classes: dict[str, set[str]] = {}
     for text in label.texts:
-        # labels of a file are read without the blanks around them
-        own = text if label.is_typed else text.strip()
-        classes.setdefault(text.strip().lower(), set()).add(own)
+        classes.setdefault(text.strip().lower(), set()).add(text)
     if classes.keys() <= _WRITTEN_TRUTHS and {*classes} not in _TRUTHS:
         return MIXED_TRUTHS
     alike = [sorted(texts) for texts in classes.values() if len(texts) > 1]
@@ -301,7 +299,7 @@ def _useless(column: Column) -> str | None:
 
 def _written_numbers(column: Column) -> str | None:
     """Return how to write texts that are numbers with signs around them; None if they are not."""
-    found = [match for text in column.texts if (match := _AFFIXED.fullmatch(text))]
+    found = [match for text in column.texts if (match := _AFFIXED.fullmatch(text.strip()))]
     signs = sorted({sign for match in found for sign in match.groups() if sign})
     if not signs and any("," in match[0] for match in found):
         signs = ["commas"]

@@ -178,7 +178,7 @@ def label(value: Any, kind: LabelType) -> Any:
     """Convert a label to the configured type if that keeps its value; otherwise leave it."""
     y = plain(value)
     if kind == "string":
-        return str(y).strip()
+        return str(y)
     if isinstance(y, str):
         return _label_of_text(y, kind)
     if kind == "boolean":

@@ -119,6 +119,12 @@ FILES: dict[str, tuple[str, dict[str, str], str]] = {
     "commas that may mean thousands": (
         "amount;visits;shop;label\n"
         + lines(";", amount, lambda r: f"1,{100 + int(r['key'][1:])}", shop, big),
+        {},
+        "boolean",
+    ),
+    "commas between thousands": (
+        "amount;visits;shop;label\n"
+        + lines(";", amount, lambda r: f"1,{100 + int(r['key'][1:])}.5", shop, big),
         {"amount": "numeric", "visits": "numeric", "shop": "categorical"},
         "boolean",
     ),
@@ -233,6 +239,14 @@ def test_a_column_that_is_left_out_shows_a_text_of_it(tmp_path: Path) -> None:
     assert left_out["age"] == "numbers, but also '-'"
 
 
+def test_a_cell_of_many_blanks_is_read_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    long = " " * 60_000  # a search in quadratic time would take minutes
+    text = "price,amount,label\n" + lines(",", lambda r: f"{long}x{r['key']}", amount, big)
+    path.write_text(text)
+    assert "price" in proposed(path).left_out
+
+
 @pytest.mark.parametrize(
     ("written", "signs"),
     [("{:.1f}%", "%"), ("$ {:.2f}", "$"), ("€{:.2f}", "€"), ('"0,{:.0f}"', "commas")],
@@ -282,7 +296,8 @@ def test_dates_of_spreadsheets_are_times(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize(
     ("labels", "kind", "doubt"),
     [
-        ("ja,Ja ,nein, NEIN", "string", "'Ja', 'ja' and 'NEIN', 'nein' differ by case or blanks"),
+        ("ja,Ja ,no, NO", "string", "'Ja ', 'ja' and ' NO', 'no' differ by case or blanks"),
+        ("ja, ja", "string", "' ja', 'ja' differ by case or blanks"),
         ("yes,no,1,0", "string", "true and false are written in several ways"),
         ("ja,nein", "string", None),
         (" yes,no ", "boolean", None),

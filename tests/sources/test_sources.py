@@ -11,6 +11,7 @@ from fluxplain.config import load_config
 from fluxplain.schemas import BadRecordError, Observation
 from fluxplain.schemas.late_label import LabelValue
 from fluxplain.sources import Columns, SourceError, open_source, with_label_delay
+from fluxplain.sources.csv_file import FIRST_LINES
 from fluxplain.stages.intake.validation import ObservationValidator
 from tests.kit.sources import config, read, refusal, typed
 
@@ -99,26 +100,44 @@ def test_csv_files_have_several_endings_in_any_case(tmp_path: Path, name: str) -
     assert read(path, config()) == [{"x": {"age": 61.0, "city": "Graz"}}]
 
 
-def test_blanks_around_names_and_labels_are_removed(tmp_path: Path) -> None:
+def test_blanks_around_names_are_removed_but_not_those_of_labels(tmp_path: Path) -> None:
     path = write(tmp_path, " age ,city , y\n61,Graz, ja \n25,Linz,ja\n")
     records = read(path, config("string"), columns=Columns(label="y"))
-    assert [each["y"] for each in records] == ["ja", "ja"]
+    assert [each["y"] for each in records] == [" ja ", "ja"]
+
+
+@pytest.mark.parametrize("names", [("age", " age"), ("age", " city"), (" age", " city")])
+def test_blanks_around_names_stay_where_they_tell(tmp_path: Path, names: tuple[str, str]) -> None:
+    path = write(tmp_path, ",".join(names) + ",y\n61,25,1\n")
+    settings = config(**dict.fromkeys(names, "numeric"))
+    assert read(path, settings) == [{"x": dict(zip(names, [61.0, 25.0], strict=True))}]
 
 
 @pytest.mark.parametrize(
     ("text", "ages"),
     [
         ('age,city\n"1,288",a\n"8,637.75",b\n-7,c\n', [1288.0, 8637.75, -7.0]),
-        ("age;city\n1,288;a\n2.5;b\n", [1288.0, 2.5]),
-        # here a comma may separate decimals
-        ('age,city\n"1,288",a\n"2,5",b\n', ["1,288", "2,5"]),
-        ("age;city\n1,288;a\n", ["1,288"]),
+        ('age,city\n"1,288",a\n"1,234,567",b\n"old, new",c\n', [1288.0, 1234567.0, "old, new"]),
+        # here a comma may separate decimals, or codes
+        ('age,city\n"1,288",a\n"8,637.75",b\n"2,5",c\n', ["1,288", "8,637.75", "2,5"]),
+        ('age,city\n"1,288",a\n"8,637.75",b\n"0,512",c\n', ["1,288", "8,637.75", "0,512"]),
+        ('age,city\n"45,196",2.5\n', ["45,196"]),
+        ("age;city\n1,288;12.30\n", ["1,288"]),
+        ("age;city\n1,288;8,637.75\n", ["1,288"]),
+        ("age;city\n1,288;a\n2.5;b\n", ["1,288", 2.5]),
     ],
 )
-def test_commas_separate_thousands_where_they_cannot_separate_decimals(
+def test_commas_separate_thousands_in_a_column_where_this_is_certain(
     tmp_path: Path, text: str, ages: list[Any]
 ) -> None:
     assert [each["x"]["age"] for each in read(write(tmp_path, text), config())] == ages
+
+
+def test_a_later_comma_that_separates_no_thousands_leaves_a_text(tmp_path: Path) -> None:
+    rows = '"8,637.75",a\n' * FIRST_LINES + '"0,5",b\n'
+    path = write(tmp_path, f"age,city\n{rows}")
+    ages = [each["x"]["age"] for each in read(path, config())]
+    assert [ages[0], ages[-1]] == [8637.75, "0,5"]
 
 
 def test_commas_in_texts_stay_and_points_among_decimal_commas_are_thousands(tmp_path: Path) -> None:
