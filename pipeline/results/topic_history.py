@@ -16,10 +16,12 @@ from fluxplain.results.duplicates import Duplicates
 from fluxplain.results.export_file import Tally, batches, selected, write_batch
 from fluxplain.results.selection import EVERYTHING
 from fluxplain.schemas import Record
-from fluxplain.stages.stage import LATEST_MS
 
 MAX_MESSAGES = 1_000_000
 """Messages in a file: after a kill, at most so many are read again."""
+
+LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999, in ms since 1970; producers may write any time."""
 
 SEEN = b"fluxplain.seen"
 """Name in a file's metadata of what is needed to recognize later duplicates."""
@@ -123,7 +125,7 @@ class History:
 
 def _day_of(message: Message) -> str:
     """Return the day of a message's publication, in UTC."""
-    published_ms = min(max(message.published_ms, 0), LATEST_MS)  # producers may write any number
+    published_ms = min(max(message.published_ms, 0), LATEST_MS)
     return datetime.fromtimestamp(published_ms // 1000, UTC).date().isoformat()
 
 
