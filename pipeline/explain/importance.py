@@ -10,7 +10,7 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import aligned
 from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.losses import AnyLoss, Target, check_label, loss_for
-from fluxplain.explain.method import ImportanceMethod, Question
+from fluxplain.explain.method import ImportanceMethod, OutputMethod, Question
 from fluxplain.explain.smoothing import (
     Alpha,
     Estimated,
@@ -123,7 +123,8 @@ class ImportanceExplainer(Importances, Explainer):
         """Smooth the increments."""
         if question is None:
             return
-        check_label(self.loss, y, prediction.labels)
+        if not isinstance(self._method, OutputMethod):
+            check_label(self.loss, y, prediction.labels)
         _, labels, blocks, _ = self._method.answer(question, prediction, table)
         blocks = np.asarray(blocks)
         own = aligned(prediction, labels)
