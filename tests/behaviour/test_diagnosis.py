@@ -54,7 +54,7 @@ def test_workers_that_run_and_settings_that_differ_are_named(
         pipeline.process(observations(60))
         result = pipeline.run("doctor")
         assert result.returncode == 0, result.stdout
-        assert "model: 0 messages to read, 1 workers" in result.stdout
+        assert "model: 0 messages to read, 1 worker" in result.stdout
         assert "those of the file are the registered ones" in result.stdout
     status, found = told(config, config_path)
     assert "0 workers" in found
