@@ -31,3 +31,15 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     ]
     found = [*get_close_matches(lower, [*by_lower], n=1), *begun]
     return by_lower[found[0]] if found else None
+
+
+def hint(name: str, names: Iterable[str]) -> str:
+    """Return the end of an error that asks whether a similar name was meant; empty without one.
+
+    Examples
+    --------
+    >>> hint("feat8", ["feat_8"]), hint("zip", ["city"])
+    ('; did you mean feat_8?', '')
+    """
+    found = closest(name, names)
+    return "" if found is None else f"; did you mean {found}?"

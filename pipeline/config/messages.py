@@ -8,7 +8,7 @@ from pydantic import SecretStr, ValidationError
 from fluxplain.config.base import meant
 from fluxplain.config.tables import Tables
 from fluxplain.errors import shown
-from fluxplain.spelling import closest
+from fluxplain.spelling import hint
 
 Location = tuple[int | str, ...]
 
@@ -60,9 +60,7 @@ def _suggestion(location: Location) -> str:
     *table, wrong = map(str, location)
     hidden = secrets_of(table[0]) if table else []
     names = [name for name in _keys(table) if name not in hidden]
-    close = closest(wrong, names)
-    hint = "" if close is None else f"; did you mean {close}?"
-    return f"{hint}; allowed here: {', '.join(names)}" if names else ""
+    return f"{hint(wrong, names)}; allowed here: {', '.join(names)}" if names else ""
 
 
 def _keys(path: list[str]) -> dict[str, Any]:

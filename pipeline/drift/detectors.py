@@ -3,7 +3,6 @@
 import inspect
 import pickle
 import random
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -11,7 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from fluxplain.errors import shown
 from fluxplain.loading import import_strings
-from fluxplain.spelling import closest
+from fluxplain.spelling import hint
 
 Signal = Literal["increment", "value"]
 """The watched series: each record's contribution to an explanation, or the smoothed explanation."""
@@ -121,11 +120,6 @@ def parameters(name: str) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _meant(name: str, names: Iterable[str]) -> str:
-    found = closest(name, names)
-    return "" if found is None else f"; did you mean {found}?"
-
-
 def check_parameters(name: str, params: dict[str, Any]) -> None:
     """Raise ``ValueError``, which names the parameter, for invalid parameters of a short name."""
     if not params or name not in DETECTORS:
@@ -137,7 +131,7 @@ def check_parameters(name: str, params: dict[str, Any]) -> None:
         if key not in allowed:
             names = ", ".join(allowed) or "nothing"
             raise ValueError(
-                f"{key} is not a parameter of {name!r}; allowed here: {names}{_meant(key, allowed)}"
+                f"{key} is not a parameter of {name!r}; allowed here: {names}{hint(key, allowed)}"
             )
         try:
             TypeAdapter(allowed[key][1]).validate_python(value, strict=True)

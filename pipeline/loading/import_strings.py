@@ -5,10 +5,10 @@ import inspect
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
-from fluxplain.spelling import closest
+from fluxplain.spelling import hint
 
 
 def load(reference: str) -> Callable[..., Any]:
@@ -32,23 +32,18 @@ def load(reference: str) -> Callable[..., Any]:
             target = getattr(target, part)
     except Exception as error:  # the user's module may raise anything
         if target is not None and isinstance(error, AttributeError):
-            meant = _meant(part, dir(target))
+            meant = hint(part, dir(target))
             raise ValueError(f"{module_name} has no {name}{meant}") from None
         sought = ""
         if isinstance(error, ModuleNotFoundError):
             sought = f"; looked in {os.getcwd()} and among the installed packages"
-            sought += _meant(*_unknown_module(module_name))
+            sought += hint(*_unknown_module(module_name))
         raise ValueError(
             f"cannot import {module_name}: {type(error).__name__}: {error}{sought}"
         ) from error
     if not callable(target):
         raise ValueError("it is not a function or class")
     return cast(Callable[..., Any], target)
-
-
-def _meant(name: str, names: Iterable[str]) -> str:
-    found = closest(name, names)
-    return "" if found is None else f"; did you mean {found}?"
 
 
 def _unknown_module(name: str) -> tuple[str, list[str]]:
