@@ -3,8 +3,9 @@
 :mod:`fluxplain.kafka.faust` is the only implementation. Another driver would have to
 
 - deliver the messages of each partition in order, and commit only what it is asked to;
-- call :meth:`~fluxplain.kafka.worker.worker.RoleWorker.on_revoked` and ``on_assigned`` at each
-  rebalance;
+- call :meth:`~fluxplain.kafka.worker.worker.RoleWorker.on_revoked` when a rebalance begins, and
+  ``on_assigned`` with its result;
+- read the partitions that stay assigned on from their ``next_offset``, then ``confirm`` them;
 - call ``resume_commits`` with the times of the last commits of new partitions;
 - ``claim`` them, then confirm its group membership with the broker, and only then ``load`` each one
   and read from the offset that this returns.

@@ -63,6 +63,22 @@ def test_workers_come_and_go(start: Start) -> None:
     assert set(pipeline.workers.exit_statuses.values()) == {0}
 
 
+def test_partitions_that_stay_are_not_loaded_again(start: Start) -> None:
+    with start(roles=["model", "explainer", "drift"]) as pipeline:
+        for partition, values in STREAMS.items():
+            pipeline.send(values[:300], partition)
+        pipeline.wait_until(lambda: pipeline.workers.share(*ROLES))
+        before = {role: len(pipeline.workers.starts(role)) for role in ROLES}
+        for role in ROLES:
+            pipeline.workers.add(role)
+        for partition, values in STREAMS.items():
+            pipeline.send(values[300:], partition)
+        pipeline.wait_until(lambda: pipeline.workers.share(*ROLES))
+        pipeline.finish(STREAMS)
+        for role in ROLES:
+            assert len(pipeline.workers.starts(role)) == before[role] + 2, role
+
+
 def test_a_killed_worker_is_replaced_by_the_others(start: Start) -> None:
     with start(roles=[*ROLES, *ROLES]) as pipeline:
         for partition, values in STREAMS.items():

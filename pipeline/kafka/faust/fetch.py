@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiokafka.consumer import consumer, fetcher
+from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.structs import ConsumerRecord
@@ -239,3 +240,6 @@ def install() -> None:
     fetcher.PartitionRecords = PartitionRecords
     fetcher.FetchResult = FetchResult
     consumer.Fetcher = Fetcher
+    # during a rebalance aiokafka would return nothing until all members have joined again; what is
+    # read of a partition that moves does no harm, since former owners are ignored
+    SubscriptionState.reassignment_in_progress = False

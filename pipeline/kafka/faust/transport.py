@@ -10,11 +10,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import faust
+from faust.assignor import partition_assignor
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, AppT
 
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust import fetch
+from fluxplain.kafka.faust.assignor import FewestMoves
 from fluxplain.kafka.faust.commit_times import CommitTimes
 from fluxplain.kafka.faust.delivery import Delivery
 from fluxplain.kafka.faust.fast_wait import FastWaitService
@@ -35,6 +37,7 @@ bounded elsewhere, but each may have 1 MiB."""
 
 class _ConsumerThread(driver.AIOKafkaConsumerThread):
     commit_times: CommitTimes
+    is_joining = False
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -45,7 +48,13 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        """Commit the assigned ones of these offsets: Faust crashes if there are none."""
+        """Commit the assigned ones of these offsets: Faust crashes if there are none.
+
+        From joining to the new assignment, the broker would answer only when all members have
+        joined, and no messages could be fetched meanwhile.
+        """
+        if self.is_joining:
+            return False
         held = {tp: offset for tp, offset in offsets.items() if tp in self.assignment()}
         return bool(held) and bool(await super()._commit(held))
 
@@ -56,6 +65,7 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
 
 class _Consumer(FastWaitService, driver.Consumer):
     owner: ClassVar[RoleWorker]
+    _thread: _ConsumerThread
     _ahead_bytes = 0
 
     def _new_consumer_thread(self) -> _ConsumerThread:
@@ -93,10 +103,13 @@ class _Consumer(FastWaitService, driver.Consumer):
     async def perform_seek(self) -> None:
         """Load new partitions, and seek each to its state's offset.
 
-        Messages that arrive while a state is loaded are dropped, so a seek always follows.
+        Those that stay assigned are first, and continue meanwhile. Messages that arrive while a
+        state is loaded are dropped, so a seek always follows.
         """
         await super().perform_seek()
-        new = [tp for tp in self.assignment() if not self.owner.owns(TopicPartition(*tp))]
+        await self._seek_kept()
+        await self.owner.confirm()
+        new = [tp for tp in self.assignment() if self._next_offset(tp) is None]
         if not new:
             return
         earliest: Mapping[TP, int] = await self.earliest_offsets(*new)
@@ -118,29 +131,48 @@ class _Consumer(FastWaitService, driver.Consumer):
         if positions:
             await self.seek_wait(positions)
 
+    async def _seek_kept(self) -> None:
+        offsets = {tp: self._next_offset(tp) for tp in self.assignment()}
+        if kept := {tp: offset for tp, offset in offsets.items() if offset is not None}:
+            await self.seek_wait(kept)
+
+    def _next_offset(self, tp: TP) -> int | None:
+        return self.owner.next_offset(TopicPartition(*tp))
+
     async def _is_member(self, tps: Collection[TP], earliest: Mapping[TP, int]) -> bool:
         """Confirm the group membership by committing the committed offsets again."""
         offsets = {tp: self._committed_offset[tp] or earliest[tp] for tp in tps}
         return set(tps) <= self.assignment() and bool(await self._commit(offsets))
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Drop state first: uncommitted work belongs to the next owner."""
-        self.owner.on_revoked()
-        await super().on_partitions_revoked(revoked)
+        """Continue with all partitions: most are assigned again.
+
+        Faust would stop all of them until the slowest member has joined again.
+        """
+        await self.owner.on_revoked()
+        self._thread.is_joining = True
+        if self.app.should_stop:
+            await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Drop state again: an expelled member gets no notice of what it lost.
-
-        Another worker may have resumed the same partition meanwhile.
-        """
-        self.owner.on_revoked()
+        """Drop the partitions that moved to other workers."""
+        self._thread.is_joining = False
+        self.owner.on_assigned([TopicPartition(*tp) for tp in assigned])
         await super().on_partitions_assigned(assigned, generation_id)
-        self.owner.on_assigned(len(assigned))
+
+    def highwater(self, tp: TP) -> int | None:
+        """Return the end of the log as of the last fetch; None before it."""
+        try:
+            end: int | None = self._thread.highwater(tp)
+        except AssertionError:
+            return None  # aiokafka raises it for a partition that was just revoked
+        return end
 
 
 def install(app: AppT, owner: RoleWorker) -> None:
     """Make a Faust app read its partitions from its worker's offsets."""
     fetch.install()
+    partition_assignor.CopartitionedAssignor = FewestMoves
     consumer = type("CheckpointConsumer", (_Consumer,), {"owner": owner})
     transport = type("CheckpointTransport", (driver.Transport,), {"Consumer": consumer})
     app.transport = transport(app.conf.broker_consumer, app)
@@ -187,10 +219,7 @@ class FaustDriver:
 
     def log_end(self, tp: TopicPartition) -> int | None:
         """Return the end of the log as of the last fetch; None before it."""
-        try:
-            end: int | None = self._consumer.highwater(TP(*tp))
-        except AssertionError:
-            return None  # aiokafka raises it for a partition that was just revoked
+        end: int | None = self._consumer.highwater(TP(*tp))
         return end
 
     async def log_range(self, tp: TopicPartition) -> range:

@@ -12,6 +12,7 @@ from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, 
 from fluxplain.kafka.client import AccessError, BrokerError, TopicPartition
 from fluxplain.kafka.exits import fail, refuse, replaced_settings, shorter_log
 from fluxplain.kafka.ownership.lives import Life
+from fluxplain.kafka.ownership.registered import Registered
 from fluxplain.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Begin, Writer
 from fluxplain.kafka.timeouts import DELIVERY_DEADLINE_S
 from fluxplain.kafka.worker.budget import StreamBudget
@@ -58,16 +59,33 @@ class Claims:
         names = [str(Slot.of(replica, *tp)) for tp in tps]
         for name in names:
             self._epochs.pop(name, None)  # another worker may have owned it since
+        holds = self._same_assignment()
         try:
-            self._epochs |= await self._answer(partial(register.claim, names)) or {}
-            registered = await self._answer(register.read)
+            self._epochs |= await self._answer(partial(register.claim, names), holds) or {}
+            registered = await self._answer(register.read, holds)
         except Exception as error:
             fail(f"{replica}: cannot claim {', '.join(names)}", error)
         if registered is None:
             return  # there was another rebalance
-        if registered.number != self.context.registered:
-            refuse(replaced_settings(replica))
+        self._check_settings(registered)
         self._begins = registered.begins
+
+    async def drop_claimed(self) -> bool:
+        """Drop partitions that another worker has claimed; return whether any.
+
+        A member that was expelled from its group, and comes back, may get partitions again that
+        others have owned meanwhile. Claims after this one's assignment are by workers that the
+        broker does not confirm, or in a later rebalance.
+        """
+        if not self.context.assignment:
+            return False
+        registered = await self._answer(self.context.register.read, self._same_assignment())
+        if registered is None:
+            return False  # there was another rebalance
+        self._check_settings(registered)
+        epochs = registered.epochs
+        lost = [p for p in self.context.assignment if epochs.get(str(p.slot)) != p.epoch]
+        return self.context.assignment.drop(lost)
 
     async def load(self, tp: TopicPartition, log_range: range) -> AssignedPartition | None:
         """Load a partition; None if it was meanwhile revoked or loaded by another call."""
@@ -79,7 +97,8 @@ class Claims:
             checkpoint, cold_start = await self._checkpoint(slot, log_range.start)
             begin = Begin(epoch, -1 if checkpoint is None else checkpoint.next_offset)
             # before it publishes anything
-            await self._answer(partial(self.context.register.begin, str(slot), begin))
+            record = partial(self.context.register.begin, str(slot), begin)
+            await self._answer(record, self._same_assignment())
         except CheckpointError as error:
             refuse(str(error))
         except Exception as error:
@@ -115,11 +134,11 @@ class Claims:
         # ask the broker about new ones only
         if writer is not None and partition.fence.is_new(writer):
             waits()
-            registered = await self._answer(partial(self.context.register.read, writer.epoch))
+            read = partial(self.context.register.read, writer.epoch)
+            registered = await self._answer(read, lambda: partition.is_held)
             if registered is None:
-                return None  # after a rebalance: the partition is read again
-            if registered.number != self.context.registered:
-                refuse(replaced_settings(self.context.replica))  # its input now has other settings
+                return None  # revoked: its next owner reads it again
+            self._check_settings(registered)  # else its input now has other settings
             writer = writer if registered.knows(writer) else None
         if writer is None:
             # its origin headers are not trusted either
@@ -144,7 +163,7 @@ class Claims:
         place = f"{slot.role} {stream_name(slot.topic, slot.partition)}"
         context, number = self.context, self.context.assignment.number
         register = partial(context.register.cold_start, place, offset, context.registered)
-        cold_start = await self._answer(register)
+        cold_start = await self._answer(register, self._same_assignment())
         if cold_start is None and number == context.assignment.number:
             refuse(replaced_settings(context.replica))
         return cold_start
@@ -176,14 +195,22 @@ class Claims:
             number = partition.tp.partition
             partition.budget = StreamBudget.of(context.config, context.replica, number)
 
-    async def _answer(self, call: Callable[[], Answer]) -> Answer | None:
-        """Return the register's answer, retrying until it comes; None after another rebalance.
+    def _check_settings(self, registered: Registered) -> None:
+        if registered.number != self.context.registered:
+            refuse(replaced_settings(self.context.replica))
+
+    def _same_assignment(self) -> Callable[[], bool]:
+        """Return a function that says whether there was no rebalance since."""
+        number = self.context.assignment.number
+        return lambda: number == self.context.assignment.number
+
+    async def _answer(self, call: Callable[[], Answer], holds: Callable[[], bool]) -> Answer | None:
+        """Return the register's answer, retrying until it comes; None once ``holds`` is false.
 
         Ending the process instead would cause another rebalance, and with it more claims.
         """
-        assignment, deadline = self.context.assignment, time.monotonic() + DELIVERY_DEADLINE_S
-        number = assignment.number
-        while number == assignment.number:
+        deadline = time.monotonic() + DELIVERY_DEADLINE_S
+        while holds():
             try:
                 # in a thread: the event loop must handle rebalances and signals
                 answer = await asyncio.to_thread(call)
@@ -194,5 +221,5 @@ class Claims:
                 await asyncio.sleep(REGISTER_AGAIN_S)
             else:
                 # an epoch received after another rebalance must not replace a later claim's
-                return answer if number == assignment.number else None
+                return answer if holds() else None
         return None

@@ -60,6 +60,7 @@ class Committer:
     committed_at: float = field(default_factory=time.time)
     interval_s: float = 0.0
     _has_committed: bool = False
+    _is_refused: bool = False
     _began_at: float = field(default_factory=time.monotonic)
     _ended_at: float = field(default_factory=time.monotonic)
     _finishing: asyncio.Task[None] | None = None
@@ -76,8 +77,10 @@ class Committer:
     async def commit_if_due(self) -> None:
         """Commit if the interval is over, or at once if something depends on it."""
         assignment = self.context.assignment
-        # later records may depend on the checkpoint, or need room
-        urgent = any(p.must_save or p.must_commit for p in assignment)
+        # later records may depend on the checkpoint, or need room; the broker takes no commits
+        # during a rebalance
+        is_settled = assignment.size is not None
+        urgent = any(p.must_save or (p.must_commit and is_settled) for p in assignment)
         if urgent or self.context.outbox.is_full:
             await self.commit()
             return
@@ -86,11 +89,24 @@ class Committer:
             return
         waits = any(p.next_offset > p.committed_offset for p in assignment)
         if waits and (self._finishing is None or self._finishing.done()):
-            await self._finished()
-            self._finishing = asyncio.create_task(self._finish_aside(await self._begin(aside=True)))
+            await self._commit_aside()
+
+    async def hand_over(self) -> asyncio.Task[None] | None:
+        """Take the states now; return the task that saves and commits them, or None.
+
+        After a refused commit others may own the partitions: a former owner's checkpoints are of no
+        use, and a topic has room for few of them.
+        """
+        await self._finished()
+        return None if self._is_refused else await self._commit_aside()
+
+    async def _commit_aside(self) -> asyncio.Task[None]:
+        await self._finished()
+        self._finishing = asyncio.create_task(self._finish_aside(await self._begin(aside=True)))
+        return self._finishing
 
     async def commit(self) -> bool:
-        """Run all three steps; return whether everything is committed."""
+        """Run all three steps; return whether every state is saved."""
         await self._finished()
         # the caller waits for all of it, so a fork, which may fail, would gain nothing
         return await self._finish(await self._begin(aside=False))
@@ -106,7 +122,11 @@ class Committer:
         return [self._prepare(each, aside=aside) for each in partitions if each.is_held]
 
     async def _finish(self, prepared: list[PendingCommit]) -> bool:
-        """Save and commit; return whether everything is committed."""
+        """Save and commit; return whether every state is saved.
+
+        The offsets can wait for the next commit, or the next owner's: workers resume from the
+        checkpoints.
+        """
         # 2. the state is safe
         begin = time.monotonic()
         saved = [each for each in prepared if await self._save(each)]
@@ -116,11 +136,11 @@ class Committer:
             taken + time.monotonic() - begin, self.context.config.checkpoint.interval_s
         )
         # 3. the messages are done
-        is_committed = await self._commit(saved)
+        await self._commit(saved)
         self._ended_at = time.monotonic()
         if any(each.snapshot for each in saved):
             self.context.metrics.checkpoint.observe(self._ended_at - self._began_at)
-        return len(saved) == len(prepared) and is_committed
+        return len(saved) == len(prepared)
 
     async def _finish_aside(self, prepared: list[PendingCommit]) -> None:
         try:
@@ -163,8 +183,8 @@ class Committer:
         partition.saved = SavedCheckpoint(time.time(), snapshot.size_bytes)
         return True
 
-    async def _commit(self, saved: Sequence[PendingCommit]) -> bool:
-        """Commit what is new; return whether nothing is left to commit."""
+    async def _commit(self, saved: Sequence[PendingCommit]) -> None:
+        """Commit what is new, unless a rebalance is under way."""
         new = [
             each
             for each in saved
@@ -175,13 +195,13 @@ class Committer:
         if new:
             with self.context.metrics.commit.time():
                 is_committed = await self.context.driver.commit(offsets)
+            self._is_refused = not is_committed
             if not is_committed:
-                return False
+                return
         for each in new:
             each.partition.committed_offset = each.next_offset
             each.partition.must_commit = False
             self.committed_at, self._has_committed = time.time(), True
-        return all(each.partition.is_held for each in saved)
 
 
 def interval_after(cost_s: float, least_s: float) -> float:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fluxplain.config import Config
 from fluxplain.kafka.ownership.writers import OWN_TOPICS
@@ -130,9 +130,8 @@ class Outbox:
         for topic in sent | joined:
             # now: the request blocks, and the event loop must not
             producer.partitions(config.topic(topic))
-        self._runs: dict[str, list[Evaluated]] = {}
-        self._signed: dict[str, Headers] = {}  # stream → writer header of its evaluations
-        self._others: list[tuple[Record, bytes | None, int | None, Headers]] = []
+        self._runs: dict[str, _Run] = {}  # by stream
+        self._others: list[_Other] = []
         # monotonic times
         self._others_since = self._runs_since = 0.0
         self._runs_sent_at = -PACE_S
@@ -142,12 +141,12 @@ class Outbox:
         self, partition: AssignedPartition, records: Sequence[Record], incoming: Message
     ) -> None:
         """Buffer a stage's records about a message, with trace, incarnation and writer."""
-        role, signed = partition.slot.role, partition.signed
         for record in records:
             if isinstance(record, DeadLetter):
                 self._dead_letters.see(partition.slot.owner, record, time.monotonic())
-            own, headers = partition.life.of(record, role), trace_of(record, incoming)
-            self.send(own, incoming.key, incoming.partition, headers, signed=signed)
+            own = partition.life.of(record, partition.slot.role)
+            headers = trace_of(record, incoming)
+            self.send(own, incoming.key, incoming.partition, headers, owner=partition)
 
     def send(
         self,
@@ -156,19 +155,20 @@ class Outbox:
         source_partition: int,
         headers: Headers = NO_HEADERS,
         *,
-        signed: Headers = NO_HEADERS,
+        owner: AssignedPartition | None = None,
     ) -> None:
         """Buffer one record, with the key and the partition of the message that it is about.
 
         A record about no feature takes that key or, without one, that partition, so that a stream's
         records stay in order. Evaluations take no headers, since a message holds many. In topics
-        that workers read, ``signed`` names the writer.
+        that workers read, the ``owner`` names the writer. Its records are not sent once it was
+        revoked: they are in no checkpoint, so the next owner publishes them.
         """
         if isinstance(record, Evaluated):
-            self._gather(record, signed)
+            self._gather(record, owner)
             return
-        if record.TOPIC in OWN_TOPICS:
-            headers = {**headers, **signed}
+        if record.TOPIC in OWN_TOPICS and owner is not None:
+            headers = {**headers, **owner.signed}
         key = record.message_key()
         key_bytes = source_key if key is None else key.encode()
         if isinstance(record, Explanation):
@@ -181,7 +181,7 @@ class Outbox:
             partition = self._partition(record, source_key, source_partition)
         if not self._others:
             self._others_since = time.monotonic()
-        self._others.append((record, key_bytes, partition, headers))
+        self._others.append(_Other(record, key_bytes, partition, headers, owner))
         if len(self._others) >= MAX_GATHERED:
             self._send_others()
 
@@ -209,12 +209,6 @@ class Outbox:
             self._send_runs()
         return max(wait_s, 0.0)
 
-    def discard(self) -> None:
-        """Drop buffered records: they are in no checkpoint, so the next owner publishes them."""
-        self._others.clear()
-        self._runs.clear()
-        self._signed.clear()
-
     @property
     def is_full(self) -> bool:
         """Whether too many messages wait for the broker."""
@@ -239,20 +233,22 @@ class Outbox:
         self.send_all()
         await self._producer.flushed()
 
-    def _gather(self, record: Evaluated, headers: Headers) -> None:
-        self._signed[record.stream] = headers
+    def _gather(self, record: Evaluated, owner: AssignedPartition | None) -> None:
         if not self._runs:
             self._runs_since = time.monotonic()
-        run = self._runs.setdefault(record.stream, [])
-        run.append(record)
-        if len(run) == RUN_LENGTH:
+        run = self._runs.get(record.stream)
+        if run is None or run.owner is not owner:  # another owner's was revoked
+            run = self._runs[record.stream] = _Run([], owner)
+        run.records.append(record)
+        if len(run.records) == RUN_LENGTH:
             self._send_run(self._runs.pop(record.stream))
 
     def _send_others(self) -> None:
+        others = [each for each in self._others if _is_held(each.owner)]
         # all are encoded before the first is sent: those that follow closely share a request
-        encoded = [self._encoded(record) for record, *_ in self._others]
-        for (value, headers), (record, key, partition, more) in zip(
-            encoded, self._others, strict=True
+        encoded = [self._encoded(each.record) for each in others]
+        for (value, headers), (record, key, partition, more, _) in zip(
+            encoded, others, strict=True
         ):
             topic = self._config.topic(record.TOPIC)
             self._producer.send(topic, value, key, partition, headers={**headers, **more})
@@ -272,9 +268,13 @@ class Outbox:
             self._send_run(run)
         self._runs.clear()
 
-    def _send_run(self, run: Sequence[Evaluated]) -> None:
-        topic, headers = self._config.topic(Evaluation.TOPIC), self._signed[run[0].stream]
-        for part, value in [each for whole in evaluations(run) for each in _packed(whole)]:
+    def _send_run(self, run: "_Run") -> None:
+        if not _is_held(run.owner):
+            return
+        topic = self._config.topic(Evaluation.TOPIC)
+        headers = NO_HEADERS if run.owner is None else run.owner.signed
+        wholes = evaluations(run.records)
+        for part, value in [each for whole in wholes for each in _packed(whole)]:
             key, partition = part.message_key().encode(), self._partition(part, None, 0)
             self._producer.send(topic, value, key, partition, headers=headers)
             self._observe(part)
@@ -289,6 +289,27 @@ class Outbox:
         if source_key is not None:
             return None
         return source_partition % self._producer.partitions(self._config.topic(record.TOPIC))
+
+
+class _Run(NamedTuple):
+    """Evaluations of one stream, by one owner of its partition."""
+
+    records: list[Evaluated]
+    owner: AssignedPartition | None
+
+
+class _Other(NamedTuple):
+    """A buffered record of another kind."""
+
+    record: Record
+    key: bytes | None
+    partition: int | None
+    headers: Headers
+    owner: AssignedPartition | None
+
+
+def _is_held(owner: AssignedPartition | None) -> bool:
+    return owner is None or owner.is_held
 
 
 def _packed(run: Evaluation) -> Iterator[tuple[Evaluation, bytes]]:

@@ -1,6 +1,6 @@
 """The assigned partitions: the state and the next offset of each."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -125,6 +125,8 @@ class Assignment:
     ``number`` counts assignments, to recognise answers from before a rebalance. ``size`` is the
     number of assigned partitions, None during a rebalance. With ``is_stopping`` no more messages
     are taken.
+
+    Partitions that stay assigned keep their states, and continue during a rebalance.
     """
 
     def __init__(self) -> None:
@@ -141,13 +143,18 @@ class Assignment:
         """Add a partition whose state was loaded."""
         self._partitions[partition.tp] = partition
 
-    def end(self) -> None:
-        """Drop all partitions."""
-        for partition in self._partitions.values():
-            partition.is_held = False
-        self._partitions.clear()
+    def renew(self, assigned: Collection[TopicPartition]) -> bool:
+        """Begin another assignment; drop the partitions that are not in it; return whether any."""
         self.number += 1
-        self.size = None
+        self.size = len(assigned)
+        return self.drop([each for each in self if each.tp not in assigned])
+
+    def drop(self, partitions: Collection[AssignedPartition]) -> bool:
+        """Drop partitions, which belong to other workers; return whether there are any."""
+        for each in partitions:
+            each.is_held = False
+            del self._partitions[each.tp]
+        return bool(partitions)
 
     def __iter__(self) -> Iterator[AssignedPartition]:
         # a copy: other threads read it

@@ -44,6 +44,10 @@ log = logging.getLogger("fluxplain.worker")
 REST_S = 0.005
 """Seconds of work on the messages of a delivery after which other tasks may run."""
 
+HAND_OVER_S = 3.0
+"""Longest time that the others of a group wait for this worker's checkpoints, in seconds. Worst
+case: the next owner repeats the work since the checkpoints before."""
+
 SHARED_S = 0.005
 """Longest wait of a finished partition's records for those of deliveries behind it, in seconds.
 They do not wait if the last message took longer."""
@@ -202,13 +206,23 @@ class RoleWorker:
 
     # Assignments: see fluxplain.kafka.driver.
 
-    def owns(self, tp: TopicPartition) -> bool:
-        """Return whether the state of a partition is loaded."""
-        return self._assignment.get(*tp) is not None
+    def next_offset(self, tp: TopicPartition) -> int | None:
+        """Return the next offset of a partition; None if its state is not loaded."""
+        partition = self._assignment.get(*tp)
+        return None if partition is None else partition.next_offset
 
     def resume_commits(self, times: Sequence[float]) -> None:
         """Record when new partitions were last committed, by whichever worker had them."""
         self._committer.resume(times)
+
+    async def confirm(self) -> None:
+        """Drop the partitions that another worker has owned since their states were loaded."""
+        try:
+            has_dropped = await self._claims.drop_claimed()
+        except Exception as error:
+            fail(f"{self.context.replica}: cannot read the register", error)
+        if has_dropped:
+            self._forget_metrics()
 
     async def claim(self, tps: Collection[TopicPartition]) -> None:
         """Register as the owner of partitions; from then on readers ignore earlier owners."""
@@ -238,18 +252,36 @@ class RoleWorker:
             )
         return partition.next_offset
 
-    def on_assigned(self, partitions: int) -> None:
-        """Record the number of partitions that a finished rebalance assigned to this worker."""
-        self._assignment.size = partitions
+    async def on_revoked(self) -> None:
+        """Write checkpoints: a rebalance is under way, and may move any of the partitions.
 
-    def on_revoked(self) -> None:
-        """Drop state and unfinished work of all partitions; some may be assigned again."""
-        self._assignment.end()
+        Their work continues. What a former owner writes after its last checkpoint is ignored, as
+        its successor repeats it.
+        """
+        self._assignment.size = None
+        await asyncio.wait({asyncio.create_task(self._hand_over())}, timeout=HAND_OVER_S)
+
+    async def _hand_over(self) -> None:
+        try:
+            async with self._busy:
+                saving = await self._committer.hand_over()
+            if saving is not None:
+                await saving
+        except Exception as error:
+            fail(f"{self.context.replica}: cannot write a checkpoint", error)
+
+    def on_assigned(self, tps: Collection[TopicPartition]) -> None:
+        """Drop state and unfinished work of partitions that are not assigned any more.
+
+        Messages of the others that were read, but not taken, are read again.
+        """
+        if self._assignment.renew(tps):
+            self._forget_metrics()
         if self._merge is not None:
             self._merge.clear()
         self._outputs.forget()
-        # otherwise buffered records would be published, and counted, by two owners
-        self._outbox.discard()
+
+    def _forget_metrics(self) -> None:
         self.context.metrics.published.forget()
 
     # Routing.

@@ -3,12 +3,13 @@
 import logging
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from fluxplain.config import Config
 from fluxplain.explain.method import Answers
+from fluxplain.kafka.checkpoints.checkpoint import Slot
 from fluxplain.kafka.worker.outbox import (
     MAX_GATHERED,
     PACE_S,
@@ -17,6 +18,7 @@ from fluxplain.kafka.worker.outbox import (
     DeadLetterLog,
     Outbox,
 )
+from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.schemas import Change, Evaluation, Explanation, Prediction, Record
 from fluxplain.stages.evaluated import Evaluated
 from tests.kit.recorder import Recorder, answers
@@ -101,15 +103,29 @@ def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(
     assert [len(seqs) for _, seqs in runs(recorder)] == [2, 1, RUN_LENGTH - 3, 4]
 
 
-def test_discarded_records_are_never_sent(outbox: Outbox, recorder: Recorder) -> None:
-    outbox.send(answers(0), None, 0)
-    outbox.send(loss_change(0), None, 0)
-    outbox.discard()
+def test_what_a_revoked_partition_published_last_is_never_sent(
+    outbox: Outbox, recorder: Recorder
+) -> None:
+    def owner(partition: int, epoch: int) -> AssignedPartition:
+        slot = Slot("model", "features", partition)
+        return AssignedPartition(slot, cast(Any, None), 0, 0, 0, epoch)
+
+    revoked, stays, again = owner(0, 7), owner(1, 8), owner(0, 9)
+    for partition, seq in ((revoked, 0), (stays, 3), (revoked, 1)):
+        for record in answers(seq), loss_change(seq):
+            own = replace(record, stream=f"features-{partition.slot.partition}")
+            outbox.send(own, None, partition.slot.partition, owner=partition)
+    revoked.is_held = False
+    outbox.send(replace(answers(1), stream="features-0"), None, 0, owner=again)
     outbox.send_all_if_old(time.monotonic() + 1000.0)
     outbox.send_all()
-    assert not recorder.sent
-    publish(outbox, answers(1))
-    assert runs(recorder) == [("age", [1])]
+    sent = [topic.removeprefix("fluxplain.") for topic, *_ in recorder.sent]
+    assert sent == ["changes", "evaluations", "evaluations"]
+    of_evaluations = [Evaluation.decode(value) for _, value, *_ in recorder.sent[1:]]
+    assert {(run.stream, *run.seqs) for run in of_evaluations} == {
+        ("features-0", 1),
+        ("features-1", 3),
+    }
 
 
 def test_a_run_that_would_be_too_large_is_split(outbox: Outbox, recorder: Recorder) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -59,10 +60,13 @@ class Claims:
 
     def __init__(self) -> None:
         self.number = 1
+        self.epochs = {JOIN.slot: JOIN.epoch}
 
     def claim(self, slots: list[str]) -> dict[str, int]:
         self.number += len(slots)
-        return dict.fromkeys(slots, self.number)
+        claimed = dict.fromkeys(slots, self.number)
+        self.epochs |= claimed
+        return claimed
 
     def begin(self, slot: str, begin: Begin) -> None:
         assert begin.epoch <= self.number, slot
@@ -71,7 +75,7 @@ class Claims:
         return number <= self.number
 
     def read(self, number: int | None = None) -> Registered:
-        return Registered(number=1, epochs={JOIN.slot: JOIN.epoch})
+        return Registered(number=1, epochs=dict(self.epochs))
 
 
 class Rig:
@@ -243,16 +247,101 @@ def test_what_is_left_of_a_delivery_after_a_rebalance_is_read_again() -> None:
                 raise AssertionError("no message has a turn: labels are awaited")
             assert worker._merge is not None
             assert len(worker._merge._held[0][TP_0.topic].messages) == 16
-            worker.on_revoked()
+            await worker.on_revoked()
             driver.generation = 1
-            for topic in topics:
-                await worker.load(TopicPartition(topic, 0), range(16), committed=None)
+            worker.on_assigned([TopicPartition(topic, 0) for topic in topics])
         async with worker.turns(delivery) as turns:
             async for _ in turns:
                 raise AssertionError("a message of the former generation has a turn")
         assert worker._merge._held == {}
 
     asyncio.run(agent())
+
+
+def test_partitions_that_stay_keep_their_state_and_the_others_lose_it() -> None:
+    rig, moves = Rig(Replica("drift"), STAGE), TopicPartition(TP_0.topic, 1)
+    object.__setattr__(rig.worker.context, "driver", CommittingDriver(faust.App("test")))
+    for tp in TP_0, moves:
+        rig.start(tp, end=9)
+    stays, moved = rig.worker.context.assignment
+    stays.next_offset = 7
+    asyncio.run(rig.worker.on_revoked())
+    assert [p.saved_offset for p in (stays, moved)] == [7, 0], "what is done is saved at once"
+    assert stays.is_held
+    assert moved.is_held, "until it is known which partitions move"
+    rig.worker.on_assigned([TP_0])
+    assert [*rig.worker.context.assignment] == [stays]
+    assert (stays.is_held, moved.is_held) == (True, False)
+    assert rig.worker.next_offset(TP_0) == 7
+    assert rig.worker.next_offset(moves) is None
+    asyncio.run(rig.worker.confirm())
+    assert [*rig.worker.context.assignment] == [stays]
+
+
+def test_a_partition_that_another_worker_owned_meanwhile_is_loaded_again() -> None:
+    """As after this one was expelled from its group for two rebalances."""
+    rig = Rig(Replica("drift"), STAGE)
+    rig.start(end=9)
+    [before] = rig.worker.context.assignment
+    cast(Any, rig.worker.context.register).claim([str(before.slot)])
+    rig.worker.on_assigned([TP_0])
+    asyncio.run(rig.worker.confirm())
+    assert not before.is_held
+    assert rig.worker.next_offset(TP_0) is None
+
+
+def test_a_message_whose_writer_is_looked_up_during_a_rebalance_is_taken() -> None:
+    """Its partition stays, so nobody else takes it."""
+    tp = TopicPartition(CONFIG.topic("observations"), 0)
+    rig = Rig(Replica("model"), ModelStage(CONFIG, str(tp)))
+    rig.start(tp)
+    worker, register = rig.worker, cast(Any, rig.worker.context.register)
+
+    def read(number: int | None = None) -> Registered:
+        if number is not None:
+            worker.on_assigned([tp])
+        return Claims.read(register, number)
+
+    register.read = read
+    turn = asyncio.run(worker._turn(faust_message(tp, b"{}", {WRITER: JOIN.header})))
+    assert turn is not None
+    assert worker.next_offset(tp) == 0
+
+
+def test_a_worker_whose_commit_was_refused_writes_no_checkpoint_for_others() -> None:
+    """It was frozen, and a topic keeps only the last three checkpoints of a slot."""
+    rig, driver = Rig(Replica("drift"), STAGE), CommittingDriver(faust.App("test"))
+    object.__setattr__(rig.worker.context, "driver", driver)
+    rig.start(end=9)
+    [partition] = rig.worker.context.assignment
+
+    async def saved_at(offset: int) -> int:
+        partition.next_offset = offset
+        await rig.worker.on_revoked()
+        return partition.saved_offset
+
+    driver.takes_commits = False
+    assert asyncio.run(saved_at(3)) == 3
+    assert asyncio.run(saved_at(5)) == 3
+    driver.takes_commits = True
+    assert asyncio.run(rig.worker.status.committer.commit())
+    assert asyncio.run(saved_at(7)) == 7
+
+
+def test_a_slow_checkpoint_delays_a_rebalance_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fluxplain.kafka.worker.worker.HAND_OVER_S", 0.05)
+    rig, stuck = Rig(Replica("drift"), STAGE), Event()
+    rig.start(end=9)
+    [partition] = rig.worker.context.assignment
+    partition.next_offset = 7
+    cast(Any, rig.worker.context.store).save = lambda _slot, _snapshot: stuck.wait(30.0)
+
+    async def rebalance() -> None:
+        await rig.worker.on_revoked()
+        assert partition.saved_offset == 0
+        stuck.set()
+
+    asyncio.run(rebalance())
 
 
 def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> None:
@@ -262,11 +351,9 @@ def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> Non
         rig.outbox.send(record, None, 0)
     rig.outbox.send_all()
     assert {"fluxplain_importance", "fluxplain_newest_seq", "fluxplain_loss"} < rig.labelled(stream)
-    sent = len(rig.recorder.sent)
-    rig.outbox.send(explanation("age", 20, 0.75), None, 0)  # buffered, then revoked
-    rig.worker.on_revoked()
-    rig.outbox.send_all()
-    assert len(rig.recorder.sent) == sent
+    asyncio.run(rig.worker.on_revoked())
+    assert rig.labelled(stream), "it may keep them"
+    rig.worker.on_assigned([])
     assert not rig.labelled(stream)
     assert not rig.worker.status.partitions()
 
@@ -300,8 +387,10 @@ class Patient:
 class CommittingDriver(FaustDriver):
     """A driver whose broker accepts every commit."""
 
+    takes_commits = True
+
     async def commit(self, _offsets: Any) -> bool:
-        return True
+        return self.takes_commits
 
 
 @pytest.mark.parametrize(("least", "then"), [(0.05, 0.6), (3600.0, 3600.0)])
