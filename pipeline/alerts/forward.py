@@ -24,7 +24,7 @@ from fluxplain.alerts.formats import content
 from fluxplain.alerts.webhook import Answer, Webhook, deliver
 from fluxplain.config import Config
 from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of
-from fluxplain.kafka.timeouts import ALERTS_POLL_S, REQUEST_S, SESSION_TIMEOUT_S
+from fluxplain.kafka.timeouts import ALERTS_POLL_S, REQUEST_S, subscriber_settings
 from fluxplain.kafka.topics.topic_reader import DecodedMessages
 from fluxplain.results.feature_names import FeatureNames
 from fluxplain.results.notes_topic import NotesReader
@@ -89,8 +89,7 @@ class ChangeConsumer:
                 "enable.auto.offset.store": False,
                 # for added partitions, and after unread messages were deleted
                 "auto.offset.reset": "earliest",
-                "max.poll.interval.ms": int(ALERTS_POLL_S * 1000),
-                "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
+                **subscriber_settings(config.kafka, ALERTS_POLL_S),
             }
         )
         self._messages = DecodedMessages(config, self._consumer)

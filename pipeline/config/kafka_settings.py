@@ -6,10 +6,18 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
+from fluxplain.config import client_keys
 from fluxplain.config.base import variable, wrong
+from fluxplain.config.client_keys import ClientKeys
 from fluxplain.config.secrets import ReadableFile, Secret, Secrets, reason, trusting
 
 EMBEDDED = "embedded"
+
+SESSION_TIMEOUT_S = 10.0
+"""Session timeout of a worker, and of `fluxplain alerts run`, in seconds."""
+
+STATIC_SESSION_TIMEOUT_S = 45.0
+"""Session timeout of a static member in seconds: longer than a restart takes."""
 
 SASL_KEYS = ("sasl_mechanism", "username", "password", "password_file")
 CLIENT_KEYS = ("client_key_file", "client_key_password", "client_key_password_file")
@@ -47,6 +55,17 @@ class KafkaSettings(Secrets):
     ) = None
     """Makes workers static members of their consumer groups, so that a quick restart moves no
     partitions. Each worker of a role needs a different one."""
+    session_timeout_s: Annotated[float, Field(ge=6.0, le=1_800.0)] | None = None
+    """Seconds without a heartbeat after which a worker, or `fluxplain alerts run`, loses its
+    partitions; by default 10, with `group_instance_id` 45. A shorter session hands the partitions
+    of a killed worker over sooner, a longer one outlasts longer pauses of the network. The broker
+    must allow it (`group.min.session.timeout.ms`, `group.max.session.timeout.ms`)."""
+    rebalance_timeout_s: Annotated[float, Field(ge=10.0, le=1_800.0)] = 60.0
+    """Seconds that a worker may take to rejoin its group during a rebalance: longer than a record
+    and a checkpoint take."""
+    delivery_timeout_s: Annotated[float, Field(ge=60.0, le=43_200.0)] = 300.0
+    """Seconds without any acknowledgement after which a worker with unacknowledged messages ends:
+    longer than the outages of the brokers that it should wait out."""
     security_protocol: Annotated[Protocol, BeforeValidator(_upper)] = "PLAINTEXT"
     """Authentication and encryption: `SASL_…` authenticates by password, `…SSL` encrypts by TLS."""
     sasl_mechanism: Annotated[Mechanism | None, BeforeValidator(_upper)] = None
@@ -67,6 +86,15 @@ class KafkaSettings(Secrets):
     """Password of the key, if it is encrypted."""
     client_key_password_file: Path | None = None
     """A file with the key's password in its only line."""
+    client: ClientKeys = {}
+    """Further settings for librdkafka's clients, by its own names, such as `"client.rack"`; see
+    [Settings for the Kafka clients](../README.md#settings-for-the-kafka-clients)."""
+
+    @property
+    def session_s(self) -> float:
+        """The session timeout in seconds."""
+        default = SESSION_TIMEOUT_S if self.group_instance_id is None else STATIC_SESSION_TIMEOUT_S
+        return default if self.session_timeout_s is None else self.session_timeout_s
 
     @property
     def uses_sasl(self) -> bool:
@@ -111,6 +139,10 @@ class KafkaSettings(Secrets):
             "ssl.key.password": self.read_secret("client_key_password"),
         }
         return {name: str(value) for name, value in settings.items() if value is not None}
+
+    def passed_through(self) -> dict[str, str]:
+        """Return `[kafka.client]` in librdkafka's terms."""
+        return client_keys.texts(self.client)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

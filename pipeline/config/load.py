@@ -12,6 +12,7 @@ from pydantic_settings import SettingsError
 
 from fluxplain import evaluate, explain
 from fluxplain.config.base import ENV_PREFIX, ConfigError, meant, variable
+from fluxplain.config.client_keys import check_with_librdkafka
 from fluxplain.config.explain_settings import MINUS_SCORE
 from fluxplain.config.messages import explain_errors, secrets_of
 from fluxplain.config.replica import Role
@@ -55,6 +56,10 @@ def load_config(path: Path, role: Caller | None = None) -> Config:
         raise ConfigError(f"the environment: {error}") from None
     except RecursionError:
         raise ConfigError("the environment: a variable is nested too deeply") from None
+    try:
+        check_with_librdkafka(config.kafka.client)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     check_references(config, role)
     return config
 

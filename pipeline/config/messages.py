@@ -34,7 +34,7 @@ def _line(item: Any) -> str:
     text = _SHOULD.sub("must", item["msg"].removeprefix(_OWN))
     if item["msg"].startswith(_OWN) and (isinstance(item["input"], dict) or not key):
         return f"{key}.{text}" if key else text  # a whole table's error begins with a key
-    hidden = secrets_of(str(location[0]))
+    hidden = _hidden(str(location[0]))
     if hidden and (len(location) == 1 or location[1] in hidden):
         return f"{key} cannot be used: {text}"  # never show a value that is or holds a secret
     return f"{key} is {shown(item['input'])}: {text}{_meant(item)}"
@@ -53,6 +53,11 @@ def secrets_of(table: str) -> list[str]:
     return [
         name for name, field in _keys([table]).items() if SecretStr in get_args(field.annotation)
     ]
+
+
+def _hidden(table: str) -> list[str]:
+    """Return a table's keys whose values are never shown: they are, or may hold, secrets."""
+    return [*secrets_of(table), *(name for name, field in _keys([table]).items() if not field.repr)]
 
 
 def _suggestion(location: Location) -> str:

@@ -55,10 +55,11 @@ class AccessError(BrokerError):
 def client_settings(config: Config) -> dict[str, Any]:
     """Return librdkafka's settings for the configured broker; they contain secrets."""
     return {
+        "log_level": 3,
         "bootstrap.servers": config.kafka.bootstrap_servers,
+        **config.kafka.passed_through(),
         **connection_settings(),
         **config.kafka.librdkafka_settings(),
-        "log_level": 3,
         "logger": librdkafka_log,
     }
 

@@ -17,7 +17,6 @@ from fluxplain.errors import UserError
 from fluxplain.kafka.client import NOT_AUTHORIZED, TopicPartition, client_settings, refusal
 from fluxplain.kafka.timeouts import (
     COMMAND_DEADLINE_S,
-    DELIVERY_DEADLINE_S,
     INTRODUCTION_S,
     PATIENCE_S,
     producer_settings,
@@ -66,23 +65,24 @@ class RecordProducer:
        follows the last one.
     2. A broker that does not know the producer takes any batch as the first. So the first message
        of each partition is sent alone, and the others follow its acknowledgement.
-    3. Messages have no timeout of their own. If none is acknowledged for ``deadline_s``, all fail.
+    3. Messages have no timeout of their own. If none is acknowledged for ``deadline_s``, by default
+       ``kafka.delivery_timeout_s``, all fail.
     4. After the first failure nothing more is sent (``enable.gapless.guarantee``), and all calls
        raise.
     """
 
-    def __init__(self, config: Config, *, deadline_s: float = DELIVERY_DEADLINE_S) -> None:
+    def __init__(self, config: Config, *, deadline_s: float | None = None) -> None:
         self._config = config
-        self._deadline_s = deadline_s
+        self._deadline_s = config.kafka.delivery_timeout_s if deadline_s is None else deadline_s
         self._producer = Producer(
             {
+                "linger.ms": 0.5,
+                "compression.type": "lz4",
                 **client_settings(config),
                 **producer_settings(),
                 "enable.idempotence": True,
                 "enable.gapless.guarantee": True,
                 "acks": "all",
-                "linger.ms": 0.5,
-                "compression.type": "lz4",
                 "message.max.bytes": MAX_MESSAGE_BYTES,
             }
         )

@@ -1,21 +1,23 @@
 """Every timeout of Kafka's clients that a promise depends on, with its reason.
 
-They are constants, not settings: they bound each other, and promises hold for these values only.
+Three are settings: `kafka.session_timeout_s`, `kafka.rebalance_timeout_s` and
+`kafka.delivery_timeout_s`. Those that they bound follow from them here. The others are constants:
+they bound each other, and promises hold for these values only.
 """
 
 from typing import Any
 
+from fluxplain.config import KafkaSettings
+
 # Deliveries: messages that the broker has not acknowledged.
 
-DELIVERY_DEADLINE_S = 300.0
-"""Seconds without any acknowledgement after which a worker with waiting outputs ends. Outages of up
-to 150 s, such as a rolling restart of brokers or a full disk, are waited out. Messages have no
-timeout of their own: librdkafka would drop the oldest and send later ones. Worst case: a longer
-outage costs a restart and repeats the work since the last checkpoint."""
-
 COMMAND_DEADLINE_S = 120.0
-"""The same for a command (`replay`, `model announce`), whose user waits: longer than a broker takes
-to restart. Worst case: the command fails after sending only a prefix."""
+"""Seconds without any acknowledgement after which a command (`replay`, `model announce`) fails: its
+user waits, and a broker restarts sooner. Worst case: it has sent only a prefix. A worker waits for
+`kafka.delivery_timeout_s` instead: by default long enough for outages of 150 s, such as a rolling
+restart of brokers or a full disk. Worst case: a longer outage costs a restart and repeats the work
+since the last checkpoint. Messages have no timeout of their own: librdkafka would drop the oldest
+and send later ones."""
 
 PATIENCE_S = 10.0
 """Seconds without an acknowledgement after which log, health and metrics report waiting outputs."""
@@ -44,29 +46,18 @@ leader is looked up at once."""
 
 # Consumer groups.
 
-SESSION_TIMEOUT_S = 10.0
-"""Seconds without a heartbeat after which a worker, or `fluxplain alerts run`, loses its group
-membership. Heartbeats come from a separate thread, so slow steps do not need more. Worst case: a
-killed worker blocks its partitions for this time."""
+MOST_HEARTBEAT_S = 1.0
+"""Longest time between two heartbeats in seconds, and so the delay of a rebalance notice. At most a
+tenth of a session, so that nine may be lost."""
 
-STATIC_SESSION_TIMEOUT_S = 45.0
-"""The same for a static member, which keeps its partitions if it returns within this time."""
+POLL_BEYOND_DELIVERY_S = 700.0
+"""Seconds after `kafka.delivery_timeout_s` without a poll after which a consumer gives up its
+partitions: a worker with waiting outputs does not poll. Worst case: a worker whose step never ends
+keeps its partitions for this time and the delivery's, unless its watchdog ends it sooner."""
 
-HEARTBEAT_S = 1.0
-"""Seconds between heartbeats, and so the delay of a rebalance notice; a tenth of a session, so that
-nine may be lost."""
-
-REBALANCE_TIMEOUT_S = 60.0
-"""Seconds that a member may take to rejoin during a rebalance: longer than a step and a checkpoint
-take. Worst case: a frozen member delays the others until its session ends."""
-
-POLL_INTERVAL_S = 1_000.0
-"""Seconds without a poll after which a consumer gives up its partitions: longer than
-`DELIVERY_DEADLINE_S`, since a worker with waiting outputs does not poll."""
-
-GROUP_REQUEST_S = 90.0
-"""Seconds that the consumer waits for an answer; longer than `REBALANCE_TIMEOUT_S`, since a broker
-answers JoinGroup only when all members have joined."""
+GROUP_REQUEST_BEYOND_S = 30.0
+"""Seconds that the consumer waits for an answer after a rebalance or a session has timed out: a
+broker answers JoinGroup only when all members have joined."""
 
 ALERTS_POLL_S = 1_800.0
 """Seconds that one alert may take before the group reassigns its partitions: twice as long as it is
@@ -131,22 +122,37 @@ def connection_settings() -> dict[str, Any]:
 
 
 def producer_settings() -> dict[str, Any]:
-    """Return librdkafka's delivery settings; see `DELIVERY_DEADLINE_S`."""
+    """Return librdkafka's delivery settings; see `COMMAND_DEADLINE_S`."""
     return {
         "message.timeout.ms": 0,  # none
         "request.timeout.ms": _ms(PRODUCE_REQUEST_S),
     }
 
 
-def group_settings(*, is_static: bool) -> dict[str, Any]:
+def heartbeat_s(kafka: KafkaSettings) -> float:
+    """Return the seconds between two heartbeats."""
+    return min(MOST_HEARTBEAT_S, kafka.session_s / 10)
+
+
+def group_settings(kafka: KafkaSettings) -> dict[str, Any]:
     """Return Faust's group settings; static members keep their partitions over a restart."""
+    slowest_s = max(kafka.rebalance_timeout_s, kafka.session_s)
     return {
         "consumer_metadata_max_age_ms": _ms(TOPICS_MAX_AGE_S),
-        "broker_session_timeout": STATIC_SESSION_TIMEOUT_S if is_static else SESSION_TIMEOUT_S,
-        "broker_heartbeat_interval": HEARTBEAT_S,
-        "broker_rebalance_timeout": REBALANCE_TIMEOUT_S,
-        "broker_max_poll_interval": POLL_INTERVAL_S,
-        "broker_request_timeout": GROUP_REQUEST_S,
+        "broker_session_timeout": kafka.session_s,
+        "broker_heartbeat_interval": heartbeat_s(kafka),
+        "broker_rebalance_timeout": kafka.rebalance_timeout_s,
+        "broker_max_poll_interval": kafka.delivery_timeout_s + POLL_BEYOND_DELIVERY_S,
+        "broker_request_timeout": slowest_s + GROUP_REQUEST_BEYOND_S,
+    }
+
+
+def subscriber_settings(kafka: KafkaSettings, poll_s: float) -> dict[str, int]:
+    """Return the group settings of a librdkafka consumer that polls at least every ``poll_s``."""
+    return {
+        "session.timeout.ms": _ms(kafka.session_s),
+        "heartbeat.interval.ms": _ms(heartbeat_s(kafka)),
+        "max.poll.interval.ms": _ms(max(poll_s, kafka.session_s)),
     }
 
 

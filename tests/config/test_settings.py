@@ -178,3 +178,16 @@ def test_what_is_explained_is_found_once_and_changes_no_comparison() -> None:
     for same in (config, pickle.loads(pickle.dumps(config)), config.model_copy()):
         assert same == fresh
         assert same.explained == fresh.explained
+
+
+@pytest.mark.parametrize(
+    "quoted", ['"client.rack" = "a"', 'client.rack = "a"', 'client = {rack = "a"}']
+)
+def test_keys_of_librdkafka_may_be_nested_and_come_from_the_environment(
+    load: Load, monkeypatch: pytest.MonkeyPatch, quoted: str
+) -> None:
+    text = f'kafka.client = {{{quoted}, "linger.ms" = 2.5, socket.keepalive.enable = true}}'
+    expected = {"client.rack": "a", "linger.ms": "2.5", "socket.keepalive.enable": "true"}
+    assert load(text).kafka.passed_through() == expected
+    monkeypatch.setenv("FLUXPLAIN_KAFKA__CLIENT__CLIENT__RACK", "b")
+    assert load(text).kafka.passed_through() == {**expected, "client.rack": "b"}

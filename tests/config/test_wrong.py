@@ -259,6 +259,39 @@ kafka.security_protocol = 'SSL'; kafka.client_cert_file = 'secret' =>
   kafka.client_cert_file is 'secret' & PEM
 kafka.bootstrap_servers = 'embedded'; kafka.security_protocol = 'SSL' =>
   kafka.security_protocol is 'SSL' & 'embedded' & 'PLAINTEXT'
+kafka.session_timeout_s = 5 => kafka.session_timeout_s is 5 & greater than or equal to 6
+kafka.rebalance_timeout_s = 0 => kafka.rebalance_timeout_s is 0 & greater than or equal to 10
+kafka.delivery_timeout_s = 30 => kafka.delivery_timeout_s is 30 & greater than or equal to 60
+
+kafka.client = 3 => kafka.client cannot be used & dictionary
+$KAFKA__CLIENT = {"sasl.password": "SECRET" => the environment: error parsing & kafka
+kafka.client = {"acks" = 1} => kafka.client.acks is 1 & must not be set here & without a hole
+kafka.client.enable.idempotence = false =>
+  kafka.client.enable.idempotence is false & must not be set here & without a hole
+kafka.client.isolation.level = 'read_uncommitted' =>
+  kafka.client.isolation.level is 'read_uncommitted' & aborted transactions
+kafka.client = {"enable.auto.commit" = true} => kafka.client.enable.auto.commit & messages are done
+kafka.client = {"group.id" = "x"} => kafka.client.group.id is 'x' & groups
+kafka.client = {"metadata.broker.list" = "a:1"} =>
+  kafka.client.metadata.broker.list is 'a:1' & kafka.bootstrap_servers
+kafka.client = {"message.timeout.ms" = 1} =>
+  kafka.client.message.timeout.ms is 1 & kafka.delivery_timeout_s
+kafka.client = {"security.protocol" = "ssl"} =>
+  kafka.client.security.protocol is 'ssl' & kafka.security_protocol
+kafka.client = {"sasl.oauthbearer.client.secret" = "SECRET"} =>
+  kafka.client.sasl.oauthbearer.client.secret is set & must not be set here & [kafka]
+kafka.client = {"ssl.key.password" = "SECRET"} => kafka.client.ssl.key.password is set & [kafka]
+$KAFKA__CLIENT__SASL__PASSWORD = SECRET => kafka.client.sasl.password is set & [kafka]
+kafka.client = {"error_cb" = "json:loads"} => kafka.client.error_cb & calls librdkafka
+kafka.client = {"plugin.library.paths" = "x.so"} => kafka.client.plugin.library.paths & load code
+kafka.client = {"linger.ms" = [1]} => kafka.client.linger.ms must be a text, a number, true or false
+kafka.client = {"linger.mss" = 5} =>
+  kafka.client.linger.mss cannot be used & No such configuration property
+kafka.client = {"sasI.password" = "SECRET"} =>
+  kafka.client.sasI.password cannot be used & No such configuration property
+kafka.client = {"socket.keepalive.enable" = "perhaps"} =>
+  kafka.client.socket.keepalive.enable cannot be used & Expected bool value
+kafka.client = {"linger.ms" = 1e9} => kafka.client & outside allowed range 0..900000
 kafka.bootstrap_server = 'a:1' => did you mean bootstrap_servers? & username & password_file
 
 registry.url = 'registry:8081' => registry.url must be https://host:port/path or http://

@@ -135,7 +135,8 @@ def test_every_setting_and_variable_that_is_named_exists(document: str) -> None:
     variables = re.findall(rf"\b{ENV_PREFIX}([A-Z_]+[A-Z])\b", text)
     named = {each.lower().replace("__", ".") for each in variables}
     named |= {found[1] for each in spans(document) if (found := is_setting(each))}
-    of_tables = {f"{key}." for key, field in KEYS.items() if "dict" in str(field.annotation)}
+    kinds = {key: str(field.annotation) for key, field in KEYS.items()}
+    of_tables = {f"{key}." for key, kind in kinds.items() if "dict" in kind or "Mapping" in kind}
     unknown = {each for each in named if not each.startswith(tuple(of_tables))} - KEYS.keys()
     assert not unknown
 

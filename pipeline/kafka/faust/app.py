@@ -23,6 +23,7 @@ from fluxplain.kafka.checkpoints.directory import make_private_folder
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.exits import EXIT_FAILED, end
+from fluxplain.kafka.faust.connections import CLIENT_ID
 from fluxplain.kafka.faust.consumer_metrics import FaustMonitor
 from fluxplain.kafka.faust.delivery import Together
 from fluxplain.kafka.faust.transport import FaustDriver, install
@@ -169,6 +170,8 @@ def _faust_app(config: Config, replica: Replica) -> faust.App:
         error.filename = f"{key}, but no folder can be made there"
         raise
     servers = config.kafka.bootstrap_servers.split(",")
+    client_id = config.kafka.passed_through().get(CLIENT_ID)
+    named = {} if client_id is None else {"broker_client_id": client_id}
     return faust.App(
         config.group(replica),
         broker=[f"kafka://{server.strip()}" for server in servers],
@@ -186,7 +189,8 @@ def _faust_app(config: Config, replica: Replica) -> faust.App:
         stream_buffer_maxsize=DELIVERIES_AHEAD,
         broker_max_poll_records=READ_AHEAD,
         ConsumerScheduler=Together,
-        **group_settings(is_static=config.kafka.group_instance_id is not None),
+        **named,
+        **group_settings(config.kafka),
     )
 
 

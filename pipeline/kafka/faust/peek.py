@@ -21,6 +21,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from fluxplain.config import Config
 from fluxplain.kafka.driver import Received
+from fluxplain.kafka.faust.connections import connection_settings
 from fluxplain.kafka.faust.fetch import PartitionRecords, RecordSet
 
 ONE_BATCH = 1
@@ -124,19 +125,7 @@ def _ask(
 
 @asynccontextmanager
 async def _client(config: Config) -> AsyncIterator[Any]:
-    kafka, sasl = config.kafka, dict[str, Any]()
-    if kafka.uses_sasl:
-        sasl = {
-            "sasl_mechanism": kafka.mechanism,
-            "sasl_plain_username": kafka.username,
-            "sasl_plain_password": kafka.get_password(),
-        }
-    client = AIOKafkaClient(
-        bootstrap_servers=kafka.bootstrap_servers,
-        security_protocol=kafka.security_protocol,
-        ssl_context=kafka.tls_context(),
-        **sasl,
-    )
+    client = AIOKafkaClient(**connection_settings(config.kafka))
     try:
         while True:
             try:

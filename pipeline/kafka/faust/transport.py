@@ -18,6 +18,7 @@ from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust import fetch
 from fluxplain.kafka.faust.assignor import FewestMoves
 from fluxplain.kafka.faust.commit_times import CommitTimes
+from fluxplain.kafka.faust.connections import CLIENT_RACK
 from fluxplain.kafka.faust.delivery import Delivery
 from fluxplain.kafka.faust.fast_wait import FastWaitService
 from fluxplain.kafka.worker.worker import RoleWorker
@@ -42,6 +43,8 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = FETCH_MAX_WAIT_MS
+        kafka = self.consumer.owner.context.config.kafka
+        consumer._client_rack = kafka.passed_through().get(CLIENT_RACK)
         # messages of aborted transactions were never observed
         consumer._isolation_level = "read_committed"
         self.commit_times = CommitTimes(consumer)

@@ -54,11 +54,11 @@ class Transactions:
         timeout_ms = int(TRANSACTION_S * 1000)
         self._producer = Producer(
             {
+                "compression.type": "lz4",
                 **client_settings(config),
                 "transactional.id": config.topic(TRANSACTIONAL_ID),
                 "transaction.timeout.ms": timeout_ms,
                 "message.timeout.ms": timeout_ms,
-                "compression.type": "lz4",
                 "message.max.bytes": MAX_MESSAGE_BYTES,
             }
         )

@@ -14,7 +14,6 @@ from fluxplain.kafka.exits import fail, refuse, replaced_settings, shorter_log
 from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.registered import Registered
 from fluxplain.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Begin, Writer
-from fluxplain.kafka.timeouts import DELIVERY_DEADLINE_S
 from fluxplain.kafka.worker.budget import StreamBudget
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.gaps import Gaps
@@ -209,7 +208,7 @@ class Claims:
 
         Ending the process instead would cause another rebalance, and with it more claims.
         """
-        deadline = time.monotonic() + DELIVERY_DEADLINE_S
+        deadline = time.monotonic() + self.context.config.kafka.delivery_timeout_s
         while holds():
             try:
                 # in a thread: the event loop must handle rebalances and signals

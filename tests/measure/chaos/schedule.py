@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fluxplain.cli.supervisor import ROLES as OF_ALL
+from fluxplain.config.kafka_settings import SESSION_TIMEOUT_S
 from fluxplain.config.replica import Role
-from fluxplain.kafka.timeouts import SESSION_TIMEOUT_S
 
 ROLES: tuple[Role, ...] = ("join", *OF_ALL)
 """Labels have a topic of their own."""

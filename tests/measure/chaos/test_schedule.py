@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from fluxplain.kafka.timeouts import SESSION_TIMEOUT_S
+from fluxplain.config.kafka_settings import SESSION_TIMEOUT_S
 from tests.measure.chaos.schedule import (
     EVERYTHING,
     MOST_WORKERS,
