@@ -1,17 +1,20 @@
 """The table ``[kafka]``."""
 
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import quote_plus
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from fluxplain.config import client_keys
 from fluxplain.config.base import variable, wrong
 from fluxplain.config.client_keys import ClientKeys
-from fluxplain.config.secrets import ReadableFile, Secret, Secrets, reason, trusting
+from fluxplain.config.secrets import ReadableFile, Secret, Secrets, reason, split_url, trusting
 
 EMBEDDED = "embedded"
+OAUTH = "OAUTHBEARER"
 
 SESSION_TIMEOUT_S = 10.0
 """Session timeout of a worker, and of `fluxplain alerts run`, in seconds."""
@@ -19,7 +22,8 @@ SESSION_TIMEOUT_S = 10.0
 STATIC_SESSION_TIMEOUT_S = 45.0
 """Session timeout of a static member in seconds: longer than a restart takes."""
 
-SASL_KEYS = ("sasl_mechanism", "username", "password", "password_file")
+TOKEN_KEYS = ("token_url", "token_scope", "token_extensions", "token_ca_file")
+SASL_KEYS = ("sasl_mechanism", "username", "password", "password_file", *TOKEN_KEYS)
 CLIENT_KEYS = ("client_key_file", "client_key_password", "client_key_password_file")
 TLS_KEYS = ("ca_file", "client_cert_file", *CLIENT_KEYS)
 
@@ -41,7 +45,13 @@ def _addresses(value: str) -> str:
 
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+
+ExtensionName = Annotated[str, Field(pattern=r"^[A-Za-z]+$")]
+"""As of RFC 7628."""
+
+ExtensionValue = Annotated[str, Field(pattern=r"^[!-+\--~]+$")]
+"""Printable and without commas, which separate extensions in librdkafka's settings."""
 
 
 class KafkaSettings(Secrets):
@@ -69,13 +79,22 @@ class KafkaSettings(Secrets):
     security_protocol: Annotated[Protocol, BeforeValidator(_upper)] = "PLAINTEXT"
     """Authentication and encryption: `SASL_…` authenticates by password, `…SSL` encrypts by TLS."""
     sasl_mechanism: Annotated[Mechanism | None, BeforeValidator(_upper)] = None
-    """SASL mechanism; with SASL by default `"SCRAM-SHA-512"`."""
+    """SASL mechanism; with SASL by default `"SCRAM-SHA-512"`. `"OAUTHBEARER"` needs `token_url`."""
     username: Annotated[str, Field(min_length=1)] | None = None
-    """The user; required with SASL."""
+    """The user, of OAUTHBEARER the client id; required with SASL."""
     password: Secret = None
-    """The user's password; required with SASL."""
+    """The user's password, of OAUTHBEARER the client secret; required with SASL."""
     password_file: Path | None = None
     """A file with the password in its only line."""
+    token_url: str | None = None
+    """Token endpoint of OAUTHBEARER, `https://…` or `http://…`: clients get their tokens there by
+    the client credentials grant."""
+    token_scope: Annotated[str, Field(pattern=r"^[!-~]+( [!-~]+)*$")] | None = None
+    """Scopes to request with a token, separated by spaces."""
+    token_extensions: Mapping[ExtensionName, ExtensionValue] = {}
+    """SASL extensions to send with a token, such as `{logicalCluster = "lkc-1"}`."""
+    token_ca_file: ReadableFile | None = None
+    """PEM file of the certificate authorities to trust at `token_url`; by default the system's."""
     ca_file: ReadableFile | None = None
     """PEM file of the certificate authorities to trust; by default the system's."""
     client_cert_file: ReadableFile | None = None
@@ -98,8 +117,13 @@ class KafkaSettings(Secrets):
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether clients authenticate by username and password."""
+        """Whether clients authenticate by username and password, or by a token."""
         return self.security_protocol.startswith("SASL_")
+
+    @property
+    def uses_tokens(self) -> bool:
+        """Whether clients authenticate by a token."""
+        return self.uses_sasl and self.mechanism == OAUTH
 
     @property
     def uses_tls(self) -> bool:
@@ -129,8 +153,7 @@ class KafkaSettings(Secrets):
         settings = {
             "security.protocol": self.security_protocol,
             "sasl.mechanism": self.mechanism if self.uses_sasl else None,
-            "sasl.username": self.username,
-            "sasl.password": self.read_secret("password"),
+            **(self._token_settings() if self.uses_tokens else self._password_settings()),
             "ssl.endpoint.identification.algorithm": "https" if self.uses_tls else None,
             # probe: librdkafka's own OpenSSL does not know the system's folders
             "ssl.ca.location": (self.ca_file or "probe") if self.uses_tls else None,
@@ -143,6 +166,23 @@ class KafkaSettings(Secrets):
     def passed_through(self) -> dict[str, str]:
         """Return `[kafka.client]` in librdkafka's terms."""
         return client_keys.texts(self.client)
+
+    def _password_settings(self) -> dict[str, str | None]:
+        return {"sasl.username": self.username, "sasl.password": self.read_secret("password")}
+
+    def _token_settings(self) -> dict[str, Any]:
+        extensions = ",".join(f"{name}={text}" for name, text in self.token_extensions.items())
+        is_https = (self.token_url or "").startswith("https:")
+        return {
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": self.token_url,
+            "sasl.oauthbearer.client.id": self.username,
+            "sasl.oauthbearer.client.secret": self.read_secret("password"),
+            # encoded: librdkafka puts it into the body of its request as it is
+            "sasl.oauthbearer.scope": quote_plus(self.token_scope) if self.token_scope else None,
+            "sasl.oauthbearer.extensions": extensions or None,
+            "https.ca.location": (self.token_ca_file or "probe") if is_https else None,
+        }
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -161,15 +201,36 @@ class KafkaSettings(Secrets):
                 f"{missing} is missing: security_protocol {self.security_protocol} needs username "
                 f"and password, which comes from {source}"
             )
+        self._check_tokens()
         for key in CLIENT_KEYS:
             if getattr(self, key) and not self.client_cert_file:
                 raise ValueError(f"{key} is set, but client_cert_file is missing")
         self.tls_context()
         return self
 
+    def _check_tokens(self) -> None:
+        if self.token_url is None and self.uses_tokens:
+            raise ValueError(f"token_url is missing: sasl_mechanism {OAUTH!r} needs it")
+        if self.token_url is not None:
+            _check_token_url(self.token_url)
+        for key in TOKEN_KEYS:
+            if getattr(self, key) and not self.uses_tokens:
+                raise ValueError(
+                    f"{key} is set, but sasl_mechanism is {self.mechanism!r}: it must be {OAUTH!r} "
+                    "for that"
+                )
+        if "auth" in self.token_extensions:
+            raise ValueError("token_extensions has 'auth', which is the name of the token itself")
+        if self.token_ca_file is not None:
+            trusting(self.token_ca_file, "token_ca_file")
+
+    def token_tls_context(self) -> ssl.SSLContext:
+        """Return the TLS context for requests to `token_url`."""
+        return trusting(self.token_ca_file, "token_ca_file")
+
     def _refuse(self, keys: tuple[str, ...], allowed: str) -> None:
         for key in keys:
-            if (value := getattr(self, key)) is not None:
+            if (value := getattr(self, key)) not in (None, {}):
                 shown = "set" if isinstance(value, SecretStr) else repr(str(value))
                 raise ValueError(
                     f"{key} is {shown}, but security_protocol is {self.security_protocol!r}: "
@@ -194,3 +255,13 @@ class KafkaSettings(Secrets):
                 f"{str(key)!r}: both must be in PEM format and belong together, and the key's "
                 f"password must be right: {reason(error)}"
             ) from None
+
+
+def _check_token_url(url: str) -> None:
+    parts = split_url(url)
+    if parts is not None and "@" in parts.netloc:
+        raise ValueError(
+            "token_url must not hold a username or password: see username, password_file"
+        )
+    if parts is None or parts.fragment:
+        raise ValueError("token_url must be https://host/path or http://host/path")

@@ -61,14 +61,13 @@ def _line_of(key: str, path: Path) -> str:
     return text
 
 
-def trusting(ca_file: Path | None) -> ssl.SSLContext:
+def trusting(ca_file: Path | None, key: str = "ca_file") -> ssl.SSLContext:
     """Return a TLS context that verifies the server's name, by default with the system's CAs."""
     try:
         return ssl.create_default_context(cafile=ca_file)
     except OSError as error:  # includes ssl.SSLError
         raise ValueError(
-            f"ca_file is {str(ca_file)!r}, which holds no certificates in PEM format: "
-            f"{reason(error)}"
+            f"{key} is {str(ca_file)!r}, which holds no certificates in PEM format: {reason(error)}"
         ) from None
 
 

@@ -11,7 +11,7 @@ import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from fluxplain.config import Config
+from fluxplain.config import Config, KafkaSettings
 from fluxplain.errors import UserError
 from fluxplain.kafka.timeouts import (
     CLUSTER_QUESTIONS,
@@ -22,6 +22,7 @@ from fluxplain.kafka.timeouts import (
     TAKEOVER_S,
     connection_settings,
 )
+from fluxplain.kafka.tokens import TokenError, TokenRefusedError, fetch_token, shared_tokens
 from fluxplain.schemas import stream_name
 
 Answer = TypeVar("Answer")
@@ -192,14 +193,14 @@ def refusal(config: Config, what: str, error: KafkaError) -> BrokerError:
 def no_answer(config: Config, problems: Sequence[KafkaError]) -> BrokerError:
     """Return the error when no broker answers, from the errors that ``error_cb`` received."""
     kafka = config.kafka
+    # librdkafka reports nothing while it repeats a request to a failing token endpoint
+    if kafka.uses_tokens and not problems:
+        error = _without_token(shared_tokens(kafka).get)
+        if error is not None:
+            return error
     for problem in reversed(problems):
         if problem.code() in _AUTHENTICATION:
-            return AccessError(
-                f"authentication failed: the broker at {kafka.bootstrap_servers} refused the "
-                f"username {kafka.username!r} with {kafka.mechanism}: {_reason(problem)} "
-                "(kafka.username; kafka.password_file, or the environment variable "
-                "FLUXPLAIN_KAFKA__PASSWORD; kafka.sasl_mechanism; kafka.security_protocol)"
-            )
+            return _unauthenticated(kafka, problem)
         # an alert refuses a client's certificate after the handshake
         if problem.code() == KafkaError._SSL or "SSL alert" in problem.str():
             return AccessError(
@@ -218,11 +219,43 @@ def no_answer(config: Config, problems: Sequence[KafkaError]) -> BrokerError:
     )
 
 
+def _unauthenticated(kafka: KafkaSettings, problem: KafkaError) -> BrokerError:
+    if kafka.uses_tokens and _GETS_NONE in problem.str():
+        no_token = f"no token from {kafka.token_url} (kafka.token_url): {_reason(problem)}"
+        return _without_token(lambda: fetch_token(kafka)) or BrokerError(no_token)
+    failed = f"authentication failed: the broker at {kafka.bootstrap_servers} refused the"
+    if kafka.uses_tokens:
+        return AccessError(
+            f"{failed} token of the client {kafka.username!r}: {_reason(problem)} (kafka.token_url "
+            "must be an endpoint whose tokens the broker accepts; kafka.token_scope; "
+            "kafka.token_extensions)"
+        )
+    return AccessError(
+        f"{failed} username {kafka.username!r} with {kafka.mechanism}: {_reason(problem)} "
+        "(kafka.username; kafka.password_file, or the environment variable "
+        "FLUXPLAIN_KAFKA__PASSWORD; kafka.sasl_mechanism; kafka.security_protocol)"
+    )
+
+
+def _without_token(ask_for_token: Callable[[], object]) -> BrokerError | None:
+    """Return why the token endpoint gives no token; librdkafka says neither its address nor why."""
+    try:
+        ask_for_token()
+    except TokenRefusedError as error:
+        return AccessError(f"authentication failed: {error}")
+    except TokenError as error:
+        return BrokerError(str(error))
+    return None
+
+
 def _reason(problem: KafkaError) -> str:
     return _NOISE.sub("", problem.str()).strip()
 
 
 _AUTHENTICATION = {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED}
+
+_GETS_NONE = "Failed to acquire SASL OAUTHBEARER token"
+"""Start of librdkafka's message when the token endpoint gives none."""
 
 NOT_AUTHORIZED = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,

@@ -7,6 +7,7 @@ import pytest
 from fluxplain.config import ENV_PREFIX, Config, ConfigError, load_config
 from tests.kit.loading import SECRET, SMALLEST, Load, Refused
 
+OAUTH = "SASL!; kafka.sasl_mechanism = 'OAUTHBEARER'; $KAFKA__PASSWORD = SECRET"
 SASL = "kafka.security_protocol = 'SASL_SSL'; kafka.username = 'ada'"
 
 
@@ -23,7 +24,9 @@ def load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
 
     def load_(text: str) -> Config:
         keys = dict(SMALLEST)
-        for statement in filter(None, text.replace("SASL!", SASL).split("; ")):
+        for statement in filter(
+            None, text.replace("OAUTH!", OAUTH).replace("SASL!", SASL).split("; ")
+        ):
             key, _, value = statement.partition(" = ")
             if key.startswith("$"):
                 monkeypatch.setenv(ENV_PREFIX + key[1:], value.replace("SECRET", SECRET))

@@ -220,7 +220,7 @@ $EXPLAIN__ALPHA = [NaN] => explain.alpha is '[NaN]'
 kafka.security_protocol = 'TLS' =>
   kafka.security_protocol is 'TLS' & 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT' or 'SASL_SSL'
 SASL!; kafka.sasl_mechanism = 'GSSAPI'; $KAFKA__PASSWORD = SECRET =>
-  kafka.sasl_mechanism is 'GSSAPI' & 'PLAIN', 'SCRAM-SHA-256' or 'SCRAM-SHA-512'
+  kafka.sasl_mechanism is 'GSSAPI' & 'SCRAM-SHA-256', 'SCRAM-SHA-512' or 'OAUTHBEARER'
 SASL! => kafka.password is missing & SASL_SSL & FLUXPLAIN_KAFKA__PASSWORD & password_file
 SASL!; $KAFKA__PASSWORD =  => kafka.password cannot be used & at least 1
 kafka.security_protocol = 'SASL_PLAINTEXT'; $KAFKA__PASSWORD = SECRET =>
@@ -262,6 +262,23 @@ kafka.bootstrap_servers = 'embedded'; kafka.security_protocol = 'SSL' =>
 kafka.session_timeout_s = 5 => kafka.session_timeout_s is 5 & greater than or equal to 6
 kafka.rebalance_timeout_s = 0 => kafka.rebalance_timeout_s is 0 & greater than or equal to 10
 kafka.delivery_timeout_s = 30 => kafka.delivery_timeout_s is 30 & greater than or equal to 60
+
+OAUTH! => kafka.token_url is missing & 'OAUTHBEARER'
+OAUTH!; kafka.token_url = 'idp.example/token' => kafka.token_url must be https://host/path
+OAUTH!; kafka.token_url = 'ftp://h/t' => kafka.token_url must be https://host/path
+OAUTH!; kafka.token_url = "https://me:hush-7@h/t" => kafka.token_url & must not hold a username
+OAUTH!; kafka.token_url = 'https://h/t'; kafka.token_scope = 'a  b' => kafka.token_scope is 'a  b'
+OAUTH!; kafka.token_url = 'https://h/t'; kafka.token_extensions.auth = 'x' =>
+  kafka.token_extensions has 'auth'
+OAUTH!; kafka.token_url = 'https://h/t'; kafka.token_extensions.a_b = 'x' =>
+  kafka.token_extensions.a_b & pattern
+OAUTH!; kafka.token_url = 'https://h/t'; kafka.token_extensions.pool = 'a,b' =>
+  kafka.token_extensions.pool is 'a,b' & pattern
+OAUTH!; kafka.token_url = 'https://h/t'; kafka.token_ca_file = 'secret' =>
+  kafka.token_ca_file is 'secret' & no certificates in PEM
+SASL!; $KAFKA__PASSWORD = SECRET; kafka.token_url = 'https://h/t' =>
+  kafka.token_url is set & 'SCRAM-SHA-512' & must be 'OAUTHBEARER'
+kafka.token_url = 'https://h/t' => kafka.token_url is 'https://h/t' & 'PLAINTEXT'
 
 kafka.client = 3 => kafka.client cannot be used & dictionary
 $KAFKA__CLIENT = {"sasl.password": "SECRET" => the environment: error parsing & kafka

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 import faust
-from faust.auth import Credentials, SASLCredentials, SSLCredentials
+from faust.auth import Credentials, OAuthCredentials, SASLCredentials, SSLCredentials
 from faust.utils import venusian
 
 from fluxplain.config import Config, KafkaSettings
@@ -23,7 +23,7 @@ from fluxplain.kafka.checkpoints.directory import make_private_folder
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.exits import EXIT_FAILED, end
-from fluxplain.kafka.faust.connections import CLIENT_ID
+from fluxplain.kafka.faust.connections import CLIENT_ID, TokenProvider
 from fluxplain.kafka.faust.consumer_metrics import FaustMonitor
 from fluxplain.kafka.faust.delivery import Together
 from fluxplain.kafka.faust.transport import FaustDriver, install
@@ -197,6 +197,8 @@ def _faust_app(config: Config, replica: Replica) -> faust.App:
 def credentials(kafka: KafkaSettings) -> Credentials | None:
     """Return the security settings for Faust's clients."""
     context = kafka.tls_context()
+    if kafka.uses_tokens:
+        return OAuthCredentials(oauth_cb=TokenProvider(kafka), ssl_context=context)
     if kafka.uses_sasl:
         return SASLCredentials(
             username=kafka.username,
