@@ -80,8 +80,8 @@ ARROWS = {
     "pipeline/monitor": "errors loading results config http schemas",
     "pipeline/alerts": "results config kafka schemas __version__",
     "agents": "stages kafka config schemas",
-    "pipeline/cli": "errors loading evaluate forest models stages kafka results monitor alerts "
-    "sources config schemas agents local __version__",
+    "pipeline/cli": "errors spelling loading evaluate forest models stages kafka results monitor "
+    "alerts sources config schemas agents local __version__",
 }
 """Folder → all of ours that its modules may import, from the foundations to the roof."""
 

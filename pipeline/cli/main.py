@@ -24,7 +24,7 @@ MODULES = {
     "doctor": "doctor.command",
     "export": "export",
     "init": "init",
-    "model": "model_commands",
+    "model": "model_rollback",
     "plot": "plot",
     "try": "try_file",
     "why": "why",

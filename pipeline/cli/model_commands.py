@@ -1,35 +1,32 @@
 """Commands that export, announce and withdraw models."""
 
 import pickle
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from fluxplain import evaluate, forest, stages
+from fluxplain import evaluate, stages
 from fluxplain.cli import common as cli
+from fluxplain.cli.announcing import check_announcing, control_partitions, send, users
+from fluxplain.cli.past_models import exported, model_slot, past_model
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
 from fluxplain.kafka.checkpoints.configured import open_store, slots
-from fluxplain.kafka.client import BrokerError, cluster, partitions_of
+from fluxplain.kafka.client import cluster
 from fluxplain.kafka.embedded import resolve
-from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.timeouts import COMMAND_DEADLINE_S
 from fluxplain.models.model_store import ModelFolder
-from fluxplain.models.scores import Scored
 from fluxplain.models.warm_start import unpickled, written
-from fluxplain.schemas import BadRecordError, Control, stream_name
+from fluxplain.schemas import Control, stream_name
 from fluxplain.schemas.control import NewModel
 from fluxplain.schemas.wording import plural
-from fluxplain.stages.intake.validation import check_version
 
 if TYPE_CHECKING:
     from fluxplain.stages.estimates import FeatureState
 
 T = TypeVar("T")
 
-model_app = cli.group("model", cli.RUN, "Export or replace the running model.")
+model_app = cli.group("model", cli.RUN, "Export, replace or roll back the running model.")
 
 
 @model_app.command()
@@ -40,38 +37,31 @@ def export(
     explanations: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File for the learned explanations.")
     ] = None,
+    checkpoint: Annotated[
+        int | None,
+        typer.Option(min=0, help="An older checkpoint; see `fluxplain model checkpoints`."),
+    ] = None,
 ) -> None:
     """Export the model as a pickle file.
 
-    The model is that of the last checkpoint. With `--explanations`, also export what the stream's
-    explanations have learned: the stored observations and the estimates. Another pipeline can start
-    from both files, by `model.file` and `explain.file`.
+    The model is that of the last checkpoint, or of an older one. With `--explanations`, also export
+    what the stream's explanations have learned: the stored observations and the estimates. Another
+    pipeline can start from both files, by `model.file` and `explain.file`.
     """
+    if checkpoint is not None and explanations is not None:
+        raise ConfigError(
+            "--explanations needs the last checkpoint: older explanations are not kept"
+        )
     settings = resolve(cli.load(config))
     store = open_store(settings, cluster(settings))
-    source = settings.topic(settings.source)
-    shards = [
-        _state(store, Slot.of(replica, source, partition), stages.ModelStage)
-        for replica in settings.replicas("model")
-    ]
-    place, (offset, stage) = stream_name(source, partition), shards[0]
-    model = stage.model.detector if isinstance(stage.model, Scored) else stage.model
-    if len({next_offset for next_offset, _ in shards}) > 1:
-        raise ConfigError(
-            f"the shards are at the offsets {', '.join(f'{each:,}' for each, _ in shards)}: stop "
-            "the workers, or wait until they have processed all messages"
-        )
-    model = forest.as_river(model)
-    out.write_bytes(pickle.dumps(model))
-    cli.say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
-    if explanations is None:
+    if checkpoint is not None:
+        found = past_model(store, model_slot(settings, partition), checkpoint)
+        _write(out, found.stage, checkpoint)
         return
-    states = _estimates(settings, store, place)
-    through = max((state.chain.newest for state in states.values()), default=-1)
-    learned = {"samples": [shard.samples for _, shard in shards], "estimates": states}
-    explanations.write_bytes(written(learned, settings.of_stream(partition).learning()))
-    content = f"estimates of {', '.join(states)}, up to seq {through:,}" if states else "samples"
-    cli.say(f"{explanations}: {content}")
+    offset, shards = _last(settings, store, partition)
+    _write(out, shards[0], offset)
+    if explanations is not None:
+        _write_explanations(explanations, settings, store, partition, shards)
 
 
 @model_app.command()
@@ -89,13 +79,13 @@ def announce(
     `control.topic = true`.
     """
     settings = cli.load(config)
-    _check_announcing(settings, "--version", version)
+    check_announcing(settings, "--version", version)
     data = _checked(settings, partition, file)
     settings = cli.ready(settings)
-    partitions = _partitions(settings, partition)
+    partitions = control_partitions(settings, partition)
     folder = ModelFolder(settings.model.directory)
     sha256 = folder.put(data)
-    _send(settings, Control(model=NewModel(version, sha256)), partitions)
+    send(settings, Control(model=NewModel(version, sha256)), partitions)
     cli.say(f"{folder.path(sha256)}: announced as {version}")
 
 
@@ -113,18 +103,56 @@ def withdraw(
     cannot be withdrawn: announce another one instead.
     """
     settings = cli.load(config)
-    _check_announcing(settings, "VERSION", version)
+    check_announcing(settings, "VERSION", version)
     settings = cli.ready(settings)
-    partitions = _partitions(settings, partition)
-    if used := _users(settings, version, partitions):
+    partitions = control_partitions(settings, partition)
+    if used := users(settings, version, partitions):
         raise ConfigError(
             f"model {version} is in use in {', '.join(used)} and cannot be withdrawn: announce "
             "another model instead (`fluxplain model announce`), or select a waiting stream by "
             "--partition"
         )
-    _send(settings, Control(withdraw=version), partitions)
+    send(settings, Control(withdraw=version), partitions)
     topic = settings.topic(Control.TOPIC)
     cli.say(f"{version}: withdrawn in {plural(len(partitions), 'partition')} of {topic}")
+
+
+def _last(
+    settings: Config, store: CheckpointStore, partition: int
+) -> "tuple[int, list[stages.ModelStage]]":
+    """Return the offset of the last checkpoints, and the stage of each shard."""
+    source = settings.topic(settings.source)
+    found = [
+        _state(store, Slot.of(replica, source, partition), stages.ModelStage)
+        for replica in settings.replicas("model")
+    ]
+    if len({next_offset for next_offset, _ in found}) > 1:
+        raise ConfigError(
+            f"the shards are at the offsets {', '.join(f'{each:,}' for each, _ in found)}: stop "
+            "the workers, or wait until they have processed all messages"
+        )
+    return found[0][0], [stage for _, stage in found]
+
+
+def _write(out: Path, stage: "stages.ModelStage", offset: int) -> None:
+    model = exported(stage)
+    out.write_bytes(pickle.dumps(model))
+    cli.say(f"{out}: the {type(model).__name__} of {stage.stream}, before offset {offset:,}")
+
+
+def _write_explanations(
+    out: Path,
+    settings: Config,
+    store: CheckpointStore,
+    partition: int,
+    shards: "list[stages.ModelStage]",
+) -> None:
+    states = _estimates(settings, store, stream_name(settings.topic(settings.source), partition))
+    through = max((state.chain.newest for state in states.values()), default=-1)
+    learned = {"samples": [shard.samples for shard in shards], "estimates": states}
+    out.write_bytes(written(learned, settings.of_stream(partition).learning()))
+    content = f"estimates of {', '.join(states)}, up to seq {through:,}" if states else "samples"
+    cli.say(f"{out}: {content}")
 
 
 def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
@@ -149,57 +177,6 @@ def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[s
         if isinstance(of_stream, stages.ExplainerStage):
             found |= of_stream.estimates(stream)
     return {name: found[name] for name in settings.explained if name in found}
-
-
-def _check_announcing(settings: Config, name: str, version: str) -> None:
-    if not settings.control.topic:
-        raise ConfigError(
-            "control.topic is false, so models cannot be announced to this pipeline: set it to "
-            "true with another topics.prefix, and start that pipeline from the files of "
-            "`fluxplain model export`"
-        )
-    try:
-        check_version(name, version)
-    except BadRecordError as error:
-        raise ConfigError(str(error)) from None
-
-
-def _partitions(settings: Config, partition: int | None) -> list[int]:
-    """Return one partition of ``control``, if it exists, or all of them."""
-    topic = settings.topic(Control.TOPIC)
-    partitions = partitions_of(settings, topic)
-    if partition is None:
-        return partitions
-    if partition not in partitions:
-        raise ConfigError(
-            f"--partition is {partition}, but {topic} has {len(partitions)}, from 0 on"
-        )
-    return [partition]
-
-
-def _send(settings: Config, control: Control, partitions: Collection[int]) -> None:
-    producer = RecordProducer(settings, deadline_s=COMMAND_DEADLINE_S)
-    for each in partitions:
-        producer.send(settings.topic(Control.TOPIC), control.encode(), partition=each)
-    producer.flush()
-
-
-def _users(settings: Config, version: str, partitions: Collection[int]) -> list[str]:
-    """Return the streams that use a model, according to the latest records of ``changes``."""
-    source = settings.topic(settings.source)
-    newest = {
-        stream_name(source, each): (-1, settings.of_stream(each).model.version)
-        for each in partitions
-    }
-    try:
-        for change in cli.changes_of(cli.topic_reader(settings)):
-            stream = change.stream
-            if change.kind == "model" and stream in newest and change.seq > newest[stream][0]:
-                newest[stream] = change.seq, change.model_version
-    except BrokerError as error:  # a waiting pipeline is worse than a missing check
-        cli.warn(f"cannot see which models are in use: {error}")
-        return []
-    return [stream for stream, (_, used) in newest.items() if used == version]
 
 
 def _checked(settings: Config, partition: int | None, file: Path) -> bytes:

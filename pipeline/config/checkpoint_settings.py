@@ -35,8 +35,9 @@ class CheckpointSettings(Secrets):
     """Seconds between two checkpoints; up to 12 times as many if they take more than 5 % of the
     time."""
     history: Annotated[int, Field(ge=0, le=1000)] = 8
-    """Older checkpoints of each model that the store `"directory"` keeps for `fluxplain why`, at
-    about even distances in the log; each takes as much disk space as the model. `0` keeps none."""
+    """Older checkpoints of each model that the store `"directory"` keeps for `fluxplain why` and
+    `fluxplain model rollback`, at about even distances in the log; each takes as much disk space as
+    the model. `0` keeps none."""
 
     @model_validator(mode="after")
     def _has_a_key(self) -> Self:

@@ -96,6 +96,12 @@ class RecentLosses:
             oldest = self._ids.popleft(), self._labels.popleft(), *self._categories.popleft()
             self._characters -= _characters(*oldest)
 
+    def mean_loss(self, newest: int) -> float | None:
+        """Return the mean loss of at most the ``newest`` observations; None without any."""
+        known = min(self._n, len(self._seqs))
+        losses = np.roll(self._rows[:, SIGNALS.index("increment")], -self._n)[-known:][-newest:]
+        return float(losses.mean()) if known else None
+
     def with_what_is_behind(
         self, change: Change, before: int, seed: str, former: Losses | None = None
     ) -> Change:

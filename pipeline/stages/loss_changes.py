@@ -55,6 +55,10 @@ class LossChanges:
         """Whether the loss has fallen steadily since the model's start."""
         return any(watch.is_learning for watch in self._watches)
 
+    def mean(self, newest: int) -> float | None:
+        """Return the mean of the ``newest`` losses; None if none are kept."""
+        return None if self._recent is None else self._recent.mean_loss(newest)
+
     def changes(
         self,
         sample: Sample,

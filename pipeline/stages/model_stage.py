@@ -129,6 +129,10 @@ class ModelStage:
     def every(self, k: int) -> None:
         self._turns.every = k
 
+    def mean_loss(self, newest: int) -> float | None:
+        """Return the mean of the ``newest`` losses; None if none are kept."""
+        return self._loss_changes.mean(newest)
+
     def ask_reasons(self, config: Config, seq: int) -> None:
         """Give the reasons for the output on this observation, and on no other.
 
