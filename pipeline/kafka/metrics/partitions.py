@@ -1,5 +1,6 @@
 """Metrics of a worker's current status and of its partitions."""
 
+import time
 from collections.abc import Iterator, Sequence
 
 from prometheus_client import Metric
@@ -18,6 +19,7 @@ class StatusCollector(Collector):
         self._status = status
         self._watchdog = watchdog
         self._role = str(status.context.replica)
+        self._since: dict[Labels, float] = {}
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families."""
@@ -66,6 +68,8 @@ class StatusCollector(Collector):
     def _of_partitions(self, partitions: Sequence[PartitionProgress]) -> Iterator[Metric]:
         known = {(self._role, str(each.tp)): each for each in partitions}
         saved = {key: each.saved for key, each in known.items() if each.saved}
+        now = time.time()
+        self._since = {key: self._since.get(key, now) for key in known}
         families: list[tuple[str, str, dict[Labels, float]]] = [
             (
                 "fluxplain_next_offset",
@@ -86,8 +90,9 @@ class StatusCollector(Collector):
             ),
             (
                 "fluxplain_checkpoint_timestamp_seconds",
-                "Time of that checkpoint, in seconds since 1970.",
-                {key: each.at for key, each in saved.items()},
+                "Time of that checkpoint, in seconds since 1970; before the first one, of the "
+                "first scrape with this partition.",
+                self._since | {key: each.at for key, each in saved.items()},
             ),
         ]
         for name, meaning, values in families:
