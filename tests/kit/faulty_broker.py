@@ -44,6 +44,12 @@ class FaultyBroker:
         """Send each answer that much later."""
         self._lib.rd_kafka_mock_broker_set_rtt(self._cluster, ONLY_BROKER, milliseconds)
 
+    def set_down(self, *, is_down: bool) -> None:
+        """Close all connections and take no new ones; or take them again."""
+        change = "down" if is_down else "up"
+        set_state = getattr(self._lib, f"rd_kafka_mock_broker_set_{change}")
+        set_state(self._cluster, ONLY_BROKER)
+
     def __enter__(self) -> Self:
         return self
 
@@ -73,5 +79,7 @@ def _library() -> ctypes.CDLL:
         c_size_t,
         POINTER(c_int),
     ]
+    lib.rd_kafka_mock_broker_set_down.argtypes = [c_void_p, c_int32]
+    lib.rd_kafka_mock_broker_set_up.argtypes = [c_void_p, c_int32]
     lib.rd_kafka_mock_broker_set_rtt.argtypes = [c_void_p, c_int32, c_int]
     return lib

@@ -1,9 +1,11 @@
 """Gets the checkers, in versions that are stated, and runs them."""
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -75,17 +77,23 @@ def debian_program(name: str, package: str) -> Path:
     if installed := shutil.which(name):
         return Path(installed)
     path = FOLDER / name
-    if not path.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a test may want the same meanwhile
+        if not path.exists():
+            _unpack(name, package, path)
+    return path
+
+
+def _unpack(name: str, package: str, path: Path) -> None:
+    """Get a Debian package and move one of its programs."""
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        aside = Path(folder)
         try:
-            run("apt-get", "download", "--quiet", package, cwd=FOLDER)
+            run("apt-get", "download", "--quiet", package, cwd=aside)
         except CheckError:  # a machine that has not asked yet what there is
             run(*(["sudo"] if os.geteuid() else []), "apt-get", "update", "--quiet")
-            run("apt-get", "download", "--quiet", package, cwd=FOLDER)
-        [archive] = FOLDER.glob(f"{package}_*.deb")
-        unpacked = FOLDER / package
-        run("dpkg-deb", "--extract", archive, unpacked)
-        (unpacked / "usr" / "bin" / name).rename(path)
-        archive.unlink()
-        shutil.rmtree(unpacked)
-    return path
+            run("apt-get", "download", "--quiet", package, cwd=aside)
+        [archive] = aside.glob(f"{package}_*.deb")
+        run("dpkg-deb", "--extract", archive, aside / "unpacked")
+        (aside / "unpacked" / "usr" / "bin" / name).rename(path)
