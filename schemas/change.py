@@ -22,7 +22,7 @@ from fluxplain.schemas.record import (
 
 ChangeKind = Literal["drift", "input", "output"]
 
-NoticeKind = Literal["cold-start", "gap", "schema", "model", "autocorrelation"]
+NoticeKind = Literal["cold-start", "upgrade", "gap", "schema", "model", "autocorrelation"]
 
 Kind = Literal[ChangeKind, NoticeKind]
 
@@ -172,8 +172,9 @@ class Change(Record):
         ``"drift"``: the explanation of a feature changed, or the loss. ``"input"``: the
         distribution of a feature's values changed. ``"output"``: that of the predictions.
         ``"cold-start"``: a role started without the beginning of its log, so what it learned before
-        is gone. ``"gap"``: messages that an explanation needed were deleted before they were read,
-        or lost on the way.
+        is gone. ``"upgrade"``: the model resumes with other versions of the software, whose results
+        may differ slightly; what it learned is kept. ``"gap"``: messages that an explanation needed
+        were deleted before they were read, or lost on the way.
         ``"schema"``: a feature has had no value for long, has values again, or an unconfigured
         field appeared. ``"model"``: another model takes over, or its announcement was withdrawn.
         ``"autocorrelation"``: a feature's values resemble even its replacements, which come from

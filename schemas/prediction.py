@@ -83,7 +83,8 @@ class Prediction(Record):
     incarnation
         The stream's incarnation. In another one, the same seq may have other content; within one, a
         record never changes. A new one begins when the settings are replaced (``fluxplain settings
-        replace``), and when the model starts without its state (a cold start).
+        replace``), when the model starts without its state (a cold start), and when it resumes with
+        versions that give other bits (``fluxplain checkpoints adopt``).
     """
 
     TOPIC: ClassVar[str] = "predictions"

@@ -14,12 +14,13 @@ from fluxplain.errors import UserError
 from fluxplain.loading.deferred import defer
 
 MODULES = {
-    **dict.fromkeys(["check", "checkpoints", "settings", "topics"], "setup"),
+    **dict.fromkeys(["check", "settings", "topics"], "setup"),
     **dict.fromkeys(["alerts", "broker", "demo", "up", "worker"], "run"),
     **dict.fromkeys(["local", "replay"], "feed"),
     **dict.fromkeys(["dashboard", "streams", "watch"], "live"),
     **dict.fromkeys(["explain-change", "tail"], "look"),
     **dict.fromkeys(["acknowledge", "mute"], "note_commands"),
+    "checkpoints": "adopt",  # which loads the other commands of the group, too
     "dead-letters": "dead_letters",
     "doctor": "doctor.command",
     "export": "export",

@@ -29,7 +29,7 @@ topics_app = cli.group("topics", cli.PREPARE, "Create and describe the pipeline'
 checkpoints_app = cli.group(
     "checkpoints",
     cli.PREPARE,
-    "List and remove the workers' state.\n\nRun these commands where a worker would run.",
+    "List, adopt and remove the workers' state.\n\nRun these commands where a worker would run.",
 )
 settings_app = cli.group(
     "settings",

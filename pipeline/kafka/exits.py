@@ -50,9 +50,9 @@ def end(status: int) -> NoReturn:
 def replaced_settings(replica: Replica) -> str:
     """Return the message for a worker whose settings were replaced."""
     return (
-        f"{replica}: other settings were registered for this pipeline after this worker started "
-        "(`fluxplain settings replace`). Start it with those; `fluxplain settings show` names the "
-        "keys that differ"
+        f"{replica}: other settings or versions were registered for this pipeline after this "
+        "worker started (`fluxplain settings replace`, `fluxplain checkpoints adopt`). Start it "
+        "with those; `fluxplain settings show` names what differs"
     )
 
 

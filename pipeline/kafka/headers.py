@@ -1,6 +1,7 @@
 """Received messages as stages take them; headers may be forged or unreadable."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Self
 
 import confluent_kafka
@@ -8,6 +9,9 @@ import confluent_kafka
 from fluxplain.kafka.driver import Received
 from fluxplain.stages import Message
 from fluxplain.stages.limits import HEADER_MEMORY_BYTES
+
+NOT_OURS = "it was not written by a worker of this pipeline"
+"""Reason of the dead letter for a message in a topic that only workers write."""
 
 OWN = "fluxplain-"
 """Prefix of the pipeline's own headers."""
@@ -44,6 +48,12 @@ def incoming_message(message: Received, *, is_own: bool) -> Message:
         usable_headers(message.headers or (), is_own=is_own),
         flaw=flaw,
     )
+
+
+def foreign(message: Message) -> Message:
+    """Return a message that no worker wrote, in a topic that only workers write, with its flaw."""
+    # its origin headers are not trusted either
+    return replace(message, flaw=NOT_OURS, headers={})
 
 
 def usable_headers(

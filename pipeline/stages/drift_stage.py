@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -101,7 +101,7 @@ class DriftStage(KeyedStage[Explanation]):
         if e.alpha != self._alphas[0]:
             return []
         stream = self._stream(e)
-        if stream is None or stream.is_over(e):
+        if stream is None or stream.is_over(e, self.continues):
             return []
         records = self._watched(stream, message, e)
         changes = stream.incidents.advance(e.feature, e.seq)
@@ -129,13 +129,20 @@ class DriftStage(KeyedStage[Explanation]):
         if number not in lives:
             if len(lives) == LIVES and number < min(lives):
                 return None
-            window, least = self._drift.incident_window, self._drift.min_effect
-            incidents = Incidents(self._explained, window, least)
-            recent = Recent(self._categorical, self._n_series, self._emit_every, self._length)
-            lives[number] = _Stream(incidents, recent, self._anchored)
+            earlier = max((each for each in lives if each < number), default=None)
+            if earlier is not None and self.continues(str(number), str(earlier)):
+                lives[number] = lives[earlier]
+            else:
+                lives[number] = self._new_stream()
             if len(lives) > LIVES:
                 del lives[min(lives)]
         return lives[number]
+
+    def _new_stream(self) -> "_Stream":
+        window, least = self._drift.incident_window, self._drift.min_effect
+        incidents = Incidents(self._explained, window, least)
+        recent = Recent(self._categorical, self._n_series, self._emit_every, self._length)
+        return _Stream(incidents, recent, self._anchored)
 
     def _watched(self, stream: "_Stream", message: Message, e: Explanation) -> list[Record]:
         """Feed the detector; return the gap notice and the dead letter, if any."""
@@ -225,13 +232,20 @@ class _Stream:
     states: dict[tuple[str, Method], _State] = field(default_factory=dict)
     curves: dict[str, CurveHistory] = field(default_factory=dict)
 
-    def is_over(self, e: Explanation) -> bool:
-        """Return whether a newer incarnation has begun; begin the explanation's if it is new."""
+    def is_over(
+        self, e: Explanation, continues: Callable[[Incarnation, Incarnation], bool]
+    ) -> bool:
+        """Return whether a newer incarnation has begun; begin the explanation's if it is new.
+
+        Detectors start again, unless it ``continues`` the one before.
+        """
         newest = self.incarnations.setdefault(e.feature, e.incarnation)
         if is_newer(newest, than=e.incarnation):
             return True
         if newest != e.incarnation:
             self.incarnations[e.feature] = e.incarnation
+            if continues(e.incarnation, newest):
+                return False
             self.curves.pop(e.feature, None)
             for key in [key for key in self.states if key[0] == e.feature]:
                 del self.states[key]

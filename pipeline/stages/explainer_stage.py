@@ -142,6 +142,8 @@ class ExplainerStage(KeyedStage[Evaluation]):
         """Return the state of a run's feature; None if the run is of an earlier incarnation."""
         key = (run.stream, run.feature)
         state = self._states.get(key)
+        if state is not None and self._resumes(state, run):
+            state.incarnation = run.incarnation
         if state is None or is_newer(run.incarnation, than=state.incarnation):
             state = self._states[key] = self._new_state(run.feature)
             state.incarnation = run.incarnation
@@ -153,6 +155,12 @@ class ExplainerStage(KeyedStage[Evaluation]):
             state = self._states[key] = self._new_state(run.feature)
             state.chain, state.incarnation = chain, run.incarnation
         return state
+
+    def _resumes(self, state: FeatureState, run: Evaluation) -> bool:
+        """Return whether a run is the first of the same model state with other versions."""
+        return is_newer(run.incarnation, than=state.incarnation) and self.continues(
+            run.incarnation, state.incarnation
+        )
 
     def _late(
         self, state: FeatureState, message: Message, run: Evaluation, end: int

@@ -2,19 +2,35 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from fluxplain.config import Config
-from fluxplain.schemas import BadRecordError, Change, Evaluation, Explanation, Record
-from fluxplain.schemas.record import Timestamp
+from fluxplain.schemas import (
+    BadRecordError,
+    Change,
+    Evaluation,
+    Explanation,
+    Incarnation,
+    Record,
+)
+from fluxplain.schemas.record import Timestamp, incarnation_key
 from fluxplain.stages.chain import Gap
 from fluxplain.stages.limits import check_key, check_origin
 from fluxplain.stages.stage import Message, state_without
 
 R = TypeVar("R", bound=Evaluation | Explanation)
 
-IsLife = Callable[[int], bool]
-"""Returns whether a number in an incarnation is registered."""
+
+class Lives(Protocol):
+    """What is registered about the numbers in incarnations."""
+
+    def is_life(self, number: int) -> bool:
+        """Return whether a number is registered."""
+        ...
+
+    def is_upgrade(self, number: int) -> bool:
+        """Return whether a state with this number continues the one before, with other versions."""
+        ...
 
 
 class ChecksIncarnations:
@@ -22,15 +38,15 @@ class ChecksIncarnations:
 
     Attributes
     ----------
-    is_life
-        Injected by the worker; None accepts all incarnations.
+    lives
+        Injected by the worker; None accepts all incarnations, and knows no upgrade.
     """
 
-    is_life: IsLife | None = None
+    lives: Lives | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the picklable state, without injected collaborators."""
-        return state_without(self, "is_life")
+        return state_without(self, "lives")
 
 
 class KeyedStage(ChecksIncarnations, ABC, Generic[R]):
@@ -56,11 +72,19 @@ class KeyedStage(ChecksIncarnations, ABC, Generic[R]):
         """Return a decoded record, or raise ``BadRecordError`` if it cannot be used."""
         check_origin(self._source, self._explained, record.stream, record.feature)
         numbers = map(int, record.incarnation.split("/"))
-        if self.is_life is not None and not all(map(self.is_life, numbers)):
+        if self.lives is not None and not all(map(self.lives.is_life, numbers)):
             # it would end the real one
             raise BadRecordError(f"no worker has registered the incarnation {record.incarnation}")
         self.check(record)
         return record
+
+    def continues(self, incarnation: Incarnation, before: Incarnation) -> bool:
+        """Return whether a newer incarnation is the same state as before, with other versions.
+
+        It must have been accepted.
+        """
+        added = {*incarnation_key(incarnation)} - {*incarnation_key(before)}
+        return self.lives is not None and all(map(self.lives.is_upgrade, added))
 
     @abstractmethod
     def check(self, record: R) -> None:
@@ -107,14 +131,14 @@ class ByStream(ChecksIncarnations):
         self._own = own
 
     @property
-    def is_life(self) -> IsLife | None:
-        """The check of all stages."""
-        return self._common.is_life
+    def lives(self) -> Lives | None:
+        """What all stages ask about incarnations."""
+        return self._common.lives
 
-    @is_life.setter
-    def is_life(self, is_life: IsLife | None) -> None:
+    @lives.setter
+    def lives(self, lives: Lives | None) -> None:
         for stage in (self._common, *self._own.values()):
-            stage.is_life = is_life
+            stage.lives = lives
 
     def decode(self, message: Message) -> tuple[Message, Any]:
         """Return the record with its message; raise ``BadRecordError`` if it cannot be used."""

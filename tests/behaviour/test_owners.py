@@ -90,7 +90,7 @@ def test_a_checkpoint_that_an_owner_before_wrote_late_is_not_used(start: Start) 
         pipeline.process(values[60:80])
         with closing(Register(config)) as register:
             registered = register.read()
-        identity = identity_of(config, cluster(config), registered.number)
+        identity = identity_of(config, cluster(config), registered)
         store = DirectoryCheckpointStore(pipeline.checkpoints, Envelope(identity))
         late = 0
     for slot in slots(config):

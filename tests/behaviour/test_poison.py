@@ -10,11 +10,10 @@ import pytest
 from fluxplain.alerts.forward import ChangeConsumer
 from fluxplain.config import Config
 from fluxplain.kafka.faust.peek import batch_end, first_offset
-from fluxplain.kafka.headers import headers_of
+from fluxplain.kafka.headers import NOT_OURS, headers_of
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.registered import Fingerprint, RegisteredError
 from fluxplain.kafka.topics.topic_reader import TopicReader, read_to_end
-from fluxplain.kafka.worker.claims import NOT_OURS
 from tests.fuzz.poison import Poison, poisons
 from tests.kit.batches import ZSTD, batch, record, send_batches
 from tests.kit.kafka_pipeline import JOINED, Start, assert_same, reference_of

@@ -412,7 +412,7 @@ class TestFormerStates:
         messages = [topics.write(value) for value in GOOD[:2]]
         for each in messages:
             topics.bury(each)
-        register.cold_start(f"model {topics.features}-0", 1, number)
+        register.cold_start(f"model {topics.features}-0", 1, number, number)
         assert "Sent 1 message." in requeue()
         assert [value for _, value, _ in topics.copies()] == [GOOD[0]]
 

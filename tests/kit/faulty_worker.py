@@ -129,6 +129,17 @@ def dies_having_decided(
         die()
 
 
+def dies_having_told_of_an_upgrade(
+    outbox: Outbox, sound: Sound, record: Record, *rest: Any, **more: Any
+) -> None:
+    """Die when the notice of other versions was published, before the state is saved."""
+    sound(outbox, record, *rest, **more)
+    if isinstance(record, Change) and record.kind == "upgrade":
+        outbox.send_all()
+        cast(RecordProducer, outbox._producer).flush()
+        die()
+
+
 def freezes(register: Register, sound: Sound, *args: Any) -> Any:
     """Be stopped, until somebody lets it go on, when a model is about to take over."""
     seen["decisions"] += 1
@@ -157,6 +168,7 @@ FAULTS: dict[str, Sequence[tuple[Any, str, Sound]]] = {
     "dies-before-delivery": [(Outbox, "delivered", die)],
     "dies-before-publishing-a-decision": [(Outbox, "publish", dies_deciding)],
     "dies-after-publishing-a-decision": [(Outbox, "publish", dies_having_decided)],
+    "dies-having-told-of-an-upgrade": [(Outbox, "send", dies_having_told_of_an_upgrade)],
     "freezes-deciding": [(Register, "decide", freezes)],
     "hangs": [(RoleWorker, "_turn", hangs)],
     "drops": [(RoleWorker, "_turn", drops)],

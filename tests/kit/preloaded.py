@@ -37,6 +37,10 @@ LOADED = (
 SAME = ("PYTHONPATH", "PYTHONHASHSEED", "NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR")
 """Variables that are read while a process starts: who needs others of them is not forked."""
 
+AHEAD = "TEST_PATH_AHEAD"
+"""Variable with folders that a forked process searches first, as for other versions of a package.
+"""
+
 STATUS = struct.Struct("i")
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -221,6 +225,7 @@ def _be(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    sys.path[:0] = filter(None, environment.get(AHEAD, "").split(os.pathsep))
     if "_FLUXPLAIN_SUPERVISOR" in environment:
         os.environ["_FLUXPLAIN_SUPERVISOR"] = str(os.getppid())  # it is gone when that is
     module = command[2]

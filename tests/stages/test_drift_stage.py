@@ -347,3 +347,53 @@ def test_explanations_of_the_models_state_before_may_come_between_those_of_the_n
     apart = [*two_features(old), *two_features(new)]
     mixed = two_features([each for pair in zip(new, old, strict=True) for each in pair])
     assert sorted(c.id for c in mixed) == sorted(c.id for c in apart)
+
+
+class Upgraded:
+    """A register in which number 9 is that of other versions."""
+
+    def is_life(self, _number: int) -> bool:
+        return True
+
+    def is_upgrade(self, number: int) -> bool:
+        return number == 9
+
+
+def across_versions(before: str, after: str) -> tuple[list[Change], list[Record]]:
+    """Return the changes, and all records, if explanations get another incarnation at 150."""
+    records = [
+        replace(e, incarnation=before if e.seq < 150 else after) for e in explanations(increments())
+    ]
+    stage = DriftStage(config_of())
+    stage.lives = Upgraded()
+    published = kit.run(stage, kit.passed_on(records))
+    return kit.of_kind(published, Change), published
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("1", "9"), ("1", "1/9"), ("1/9", "9"), ("1/7", "1/9"), ("4", "9")]
+)
+def test_other_versions_of_the_same_state_keep_the_detectors(before: str, after: str) -> None:
+    whole = changes(explanations(increments()))
+    found, _ = across_versions(before, after)
+    assert [(c.kind, c.seq, c.status) for c in found] == [(c.kind, c.seq, c.status) for c in whole]
+    assert {c.incarnation for c in found} == {after}
+
+
+@pytest.mark.parametrize("after", ["10", "1/10", "9/10"])
+def test_a_cold_start_after_other_versions_keeps_none(after: str) -> None:
+    found, _ = across_versions("1", after)
+    assert found[0].kind == "gap", "the detectors began again without what came before"
+
+
+def test_late_explanations_of_former_versions_are_ignored() -> None:
+    records = explanations(increments()[:200])
+    mixed = [
+        *records[:100],
+        *(replace(e, incarnation="9") for e in records[100:150]),
+        *records[100:150],
+        *(replace(e, incarnation="9") for e in records[150:]),
+    ]
+    stage = DriftStage(config_of())
+    stage.lives = Upgraded()
+    assert not kit.run(stage, kit.passed_on(mixed))

@@ -282,6 +282,40 @@ def test_the_curve_of_more_than_two_classes_is_published_with_its_classes() -> N
     assert e.grid == each.points["ipdp"][0]
 
 
+class Upgraded:
+    """A register in which number 9 is that of other versions."""
+
+    def is_life(self, _number: int) -> bool:
+        return True
+
+    def is_upgrade(self, number: int) -> bool:
+        return number == 9
+
+
+def across_versions(after: str) -> tuple[list[Explanation], list[Record]]:
+    """Return the explanations, and all records, if evaluations get another incarnation at 30."""
+    stage = ExplainerStage(CONFIG)
+    stage.lives = Upgraded()
+    runs = [run if run.seqs[0] < 30 else replace(run, incarnation=after) for run in A]
+    records = kit.run(stage, kit.passed_on(runs))
+    return kit.of_kind(records, Explanation), records
+
+
+def test_other_versions_of_the_same_model_keep_the_estimates() -> None:
+    found, records = across_versions("9")
+    whole = kit.of_kind(explained(A), Explanation)
+    assert [replace(e, incarnation="1") for e in found] == whole
+    assert {e.incarnation for e in found if e.seq >= 30} == {"9"}
+    assert len(found) == len(records), "there is no gap"
+
+
+def test_another_model_keeps_no_estimates() -> None:
+    found, records = across_versions("10")
+    whole = kit.of_kind(explained(A), Explanation)
+    assert [replace(e, incarnation="1") for e in found] != whole
+    assert kit.of_kind(records, Change)[0].kind == "gap"
+
+
 def test_explanations_lead_to_changes_of_the_same_stream_and_feature() -> None:
     sensitive = kit.linear_config(
         explain={"emit_every": 1},

@@ -83,13 +83,18 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """State after all messages below ``next_offset``, and the epoch of the owner that wrote it."""
+    """State after all messages below ``next_offset``, and the epoch of the owner that wrote it.
+
+    ``is_upgraded`` says that the state resumes with other versions, in a life that began after it
+    was written.
+    """
 
     next_offset: int
     stage: Stage
     life: Life = FIRST
     fence: Fence = field(default_factory=Fence)
     epoch: int = 1
+    is_upgraded: bool = False
 
     def pickled(self) -> bytes:
         """Return the state as bytes."""

@@ -14,7 +14,7 @@ from fluxplain.kafka.client import partitions_of
 from fluxplain.kafka.embedded import is_embedded_cluster
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
-from fluxplain.kafka.ownership.registered import Fingerprint
+from fluxplain.kafka.ownership.registered import Fingerprint, Registered
 from fluxplain.kafka.topics.create import topic_ids
 from fluxplain.schemas import INPUTS
 
@@ -34,8 +34,7 @@ def open_store(
         )
     if identity is None:
         with closing(Register(config)) as register:
-            registered = register.read().number or 1  # as the first worker will register
-        identity = identity_of(config, metadata, registered)
+            identity = identity_of(config, metadata, register.read())
     envelope = Envelope(identity, config.checkpoint.signing_key())
     if config.checkpoint.store == "topic":
         # loads aiokafka, which few commands need otherwise
@@ -46,15 +45,23 @@ def open_store(
     return DirectoryCheckpointStore(config.checkpoint.directory, envelope, history)
 
 
-def identity_of(config: Config, metadata: ClusterMetadata, registered: int = 1) -> Identity:
-    """Return the identity of this configuration's checkpoints; may raise ``BrokerError``."""
+def identity_of(
+    config: Config, metadata: ClusterMetadata, registered: Registered | None = None
+) -> Identity:
+    """Return the identity of this configuration's checkpoints; may raise ``BrokerError``.
+
+    ``registered`` is the register's content; None if it does not matter.
+    """
+    found = registered or Registered()
     ids = topic_ids(config)
     return Identity.of(
         config.fingerprint(),
         str(metadata.cluster_id),
         ids,
         libraries(config),
-        registered=registered,
+        registered=found.number or 1,  # as the first worker will register
+        history=found.versions,
+        adopted=found.adopted,
         register=ids.get(config.topic(REGISTER)),
     )
 

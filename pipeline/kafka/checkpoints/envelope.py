@@ -11,7 +11,7 @@ import logging
 import platform
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
@@ -24,6 +24,7 @@ from fluxplain.kafka.checkpoints.checkpoint import (
     Snapshot,
     State,
 )
+from fluxplain.kafka.ownership.registered import ADOPT, PROCESSOR, different_versions
 from fluxplain.kafka.ownership.writers import Begin
 
 log = logging.getLogger("fluxplain.checkpoints")
@@ -44,6 +45,10 @@ class RefusedError(Exception):
     """The checkpoint is intact, but has another identity or no valid signature."""
 
 
+class OtherVersionsError(RefusedError):
+    """The checkpoint was written with other versions, which were not adopted."""
+
+
 class SupersededError(RefusedError):
     """The checkpoint belongs to replaced settings (`fluxplain settings replace`)."""
 
@@ -56,6 +61,10 @@ class Identity:
     versions by package; the topics' ids, where the broker has them, which change when a topic is
     created again; the number of the settings in the register; and the id of that topic, since
     numbers begin again in a new one.
+
+    ``history`` and ``adopted`` are the ``versions`` and ``adopted`` of
+    :class:`~fluxplain.kafka.ownership.registered.Registered`: checkpoints of earlier versions are
+    opened if these were adopted.
     """
 
     settings: Mapping[str, str]
@@ -64,6 +73,13 @@ class Identity:
     logs: Mapping[str, str] = field(default_factory=dict)
     registered: int = 1
     register: str | None = None
+    history: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    adopted: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def versions_number(self) -> int:
+        """The register's number of the versions."""
+        return max(self.history, default=self.registered)
 
     @classmethod
     def of(
@@ -76,7 +92,8 @@ class Identity:
     ) -> Self:
         """Return the identity of this process, with the models' libraries."""
         packages = {name: _version(name) for name in ("river", "numpy", "numba", *libraries)}
-        versions = {"fluxplain": __version__, **packages, "python": platform.python_version()}
+        machine = {"python": platform.python_version(), PROCESSOR: platform.machine()}
+        versions = {"fluxplain": __version__, **packages, **machine}
         return cls(settings, cluster, versions, logs or {}, **register)
 
     def fields(self, slot: Slot) -> dict[str, Any]:
@@ -85,6 +102,7 @@ class Identity:
             "settings": dict(self.settings),
             "cluster": self.cluster,
             "versions": self.versions,
+            "versions_number": self.versions_number,
             "log": self.logs.get(slot.topic),
             "registered": self.registered,
             "register": self.register,
@@ -153,11 +171,20 @@ class Envelope:
         if hashlib.sha256(state).hexdigest() != header.get("sha256"):
             raise DamagedError("its digest does not match")
         try:
-            return Checkpoint.unpickled(header["next_offset"], header["epoch"], state)
+            checkpoint = Checkpoint.unpickled(header["next_offset"], header["epoch"], state)
         except Exception as error:  # unpickling may raise anything
             raise RefusedError(
                 f"its state cannot be read here ({type(error).__name__}: {error})"
             ) from error
+        if adopted := self._adopted_since(header):
+            life = replace(checkpoint.life, cold_start=max(adopted))
+            return replace(checkpoint, life=life, is_upgraded=True)
+        return checkpoint
+
+    def _adopted_since(self, header: Mapping[str, Any]) -> Mapping[int, Mapping[str, int]]:
+        """Return the adoptions with other bits since a checkpoint was written."""
+        written = _versions_number(header)
+        return {number: each for number, each in self.identity.adopted.items() if number > written}
 
     def _check_signature(self, header: Mapping[str, Any]) -> None:
         if self._key is None:
@@ -175,18 +202,33 @@ class Envelope:
         reasons = {
             "settings": self._difference(header.get("settings")),
             "cluster": "it was written for another Kafka cluster",
-            "versions": f"it was written by {header.get('versions')}, "
-            f"this is {self.identity.versions}",
             "log": f"the topic {slot.topic} was deleted and created again since it was written",
             "register": "the topic register was deleted and created again since it was written",
         }
         fields = self.identity.fields(slot)
+        written, number = fields.pop("versions"), fields.pop("versions_number")
         registered = header.get("registered")
         if registered != fields.pop("registered"):
             raise SupersededError(f"it belongs to settings number {registered}")
         for name, value in fields.items():
             if header.get(name) != value:
                 raise RefusedError(reasons[name])
+        since = _versions_number(header)
+        if since != number:
+            written = dict(self.identity.history.get(since, {}))
+        if header.get("versions") != written:
+            raise OtherVersionsError(self._other_versions(header))
+        for adopted in self._adopted_since(header).values():
+            if adopted.get(str(slot)) != header.get("next_offset"):
+                raise RefusedError("a later one was adopted when the versions were replaced")
+
+    def _other_versions(self, header: Mapping[str, Any]) -> str:
+        """Return a message that names the versions that differ from a checkpoint's."""
+        known = header.get("versions")
+        known = {name: str(each) for name, each in known.items()} if isinstance(known, dict) else {}
+        found = different_versions(known, self.identity.versions)
+        named = ", ".join(f"{name} {before} (here {now})" for name, before, now in found)
+        return f"it was written with other versions: {named}"
 
     def _difference(self, written: Any) -> str:
         """Return a message that names the settings that differ from a checkpoint's."""
@@ -196,6 +238,12 @@ class Envelope:
         more = len(keys) - MOST_KEYS
         named = ", ".join(keys[:MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
         return f"settings differ from those it was written with: {named}"
+
+
+def _versions_number(header: Mapping[str, Any]) -> int:
+    """Return the number of a checkpoint's versions; the first ones under its settings had none."""
+    number = header.get("versions_number", header.get("registered"))
+    return number if type(number) is int else 0
 
 
 def _sign(header: Mapping[str, Any], key: bytes) -> str:
@@ -227,7 +275,7 @@ def newest_usable(slot: Slot, candidates: Iterable[Candidate], begin: Begin) -> 
     Candidates come newest first. Raises ``CheckpointError`` if none can be opened and at least one
     was refused: a person must decide to start without it.
     """
-    refusal: str | None = None
+    refusal: RefusedError | None = None
     for name, open_it, _ in candidates:
         try:
             checkpoint = open_it()
@@ -248,7 +296,12 @@ def newest_usable(slot: Slot, candidates: Iterable[Candidate], begin: Begin) -> 
             log.error(
                 "checkpoint %s of %s is refused: %s; trying the one before", name, slot, error
             )
-            refusal = refusal or str(error)
+            refusal = refusal or error
+    if isinstance(refusal, OtherVersionsError):
+        raise CheckpointError(
+            f"the checkpoint of {slot} cannot be used: {refusal}. To keep what was learned, stop "
+            f"all workers and run `{ADOPT}` with the new versions"
+        )
     if refusal:
         remove = f"fluxplain checkpoints remove --role {slot.role} --partition {slot.partition}"
         raise CheckpointError(

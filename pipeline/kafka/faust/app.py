@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 import faust
@@ -92,9 +92,9 @@ def create_worker(config: Config, replica: Replica, make_stage: StageFactory) ->
     """
     metadata = cluster(config)
     check_registry(config)
-    identity = identity_of(config, metadata)
     register = Register(config)
-    registered = register.enter(fingerprint_of(config, identity))
+    number = register.enter(fingerprint_of(config, identity_of(config, metadata)))
+    registered = register.read(number)
     app = _faust_app(config, replica)
     metrics = WorkerMetrics(config, replica)
     app.monitor = FaustMonitor(str(replica), metrics)
@@ -103,10 +103,11 @@ def create_worker(config: Config, replica: Replica, make_stage: StageFactory) ->
         config,
         replica,
         FaustDriver(app),
-        open_store(config, metadata, replace(identity, registered=registered)),
+        open_store(config, metadata, identity_of(config, metadata, registered)),
         Outbox(config, producer, partitions, metrics.published.observe, open_encoder(config)),
         register,
-        registered,
+        registered.number,
+        registered.versions_number,
         metrics,
     )
     worker = RoleWorker(context, make_stage, open_decoder(config))

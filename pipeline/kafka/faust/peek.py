@@ -8,6 +8,7 @@ seconds; they raise ``KafkaException`` if no answer comes in time.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from aiokafka.client import AIOKafkaClient
@@ -76,13 +77,20 @@ def read_on(  # noqa: PLR0917 — position and callback
             reading = (answer.records, answer.aborted, at, None, None, True, READ_COMMITTED)
             records = PartitionRecords(tp, *reading)
             for message in records:
-                if not take(message):
+                if not take(_in_seconds(message)):
                     return records.next_fetch_offset
             at = max(records.next_fetch_offset, at)
             if at >= answer.end:
                 return at
 
     return _ask(config, timeout_s, read)
+
+
+def _in_seconds(record: Any) -> Received:
+    """Return a record of aiokafka with its timestamp in seconds, as Faust has it."""
+    timestamp = None if record.timestamp is None else record.timestamp / 1000.0
+    received: Received = replace(record, timestamp=timestamp)
+    return received
 
 
 def batch_end(config: Config, topic: str, partition: int, offset: int, timeout_s: float) -> int:

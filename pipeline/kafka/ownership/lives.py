@@ -14,9 +14,10 @@ from fluxplain.schemas.change import change_id
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """The life of a state: the registered numbers of its settings and of its cold start.
+    """The life of a state: the registered numbers of its settings and of its last beginning.
 
-    ``cold_start`` is None if the state began with its log.
+    ``cold_start`` is None if the state began with its log. If it resumed with other versions, it is
+    the number of these.
     """
 
     settings: int = 1
@@ -31,14 +32,14 @@ class Life:
         """Return a stage's record with the incarnation of this life.
 
         The model's life decides the incarnation; explainer and drift roles keep their input's, and
-        append their own cold start.
+        append their own cold start, or the number of other versions unless their input has it.
         """
         incarnation = getattr(record, "incarnation", None)
         if incarnation is None:
             return record
         if role in {"join", "model"}:
             incarnation = self.incarnation
-        elif self.cold_start is not None:
+        elif self.cold_start is not None and str(self.cold_start) not in incarnation.split("/"):
             incarnation = f"{incarnation}/{self.cold_start}"
         if incarnation == record.incarnation:  # type: ignore[attr-defined]
             return record

@@ -14,6 +14,7 @@ from fluxplain.config import Config
 from fluxplain.kafka.client import BrokerError, client_settings, partitions_of, refusal
 from fluxplain.kafka.faust.peek import read_on
 from fluxplain.kafka.ownership.registered import (
+    ADOPT,
     TOPIC,
     Decision,
     Fingerprint,
@@ -55,7 +56,7 @@ class Register:
             return self._registered
 
     def is_life(self, number: int) -> bool:
-        """Return whether settings or a cold start have a number.
+        """Return whether a number in an incarnation is registered.
 
         Asks only about a number that was not read yet, as after a cold start; blocks meanwhile.
         """
@@ -63,12 +64,16 @@ class Register:
             # the caller's thread may have an event loop that runs, so it cannot read itself
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(self.read, number).result()
-        return number in self._registered.lives
+        return self._registered.is_life(number)
+
+    def is_upgrade(self, number: int) -> bool:
+        """Return whether a number is that of other versions; ask :meth:`is_life` first."""
+        return self._registered.is_upgrade(number)
 
     def enter(self, here: Fingerprint) -> int:
         """Register these settings if there are none; return the number of the registered ones.
 
-        Raises ``RegisteredError`` if other settings are registered.
+        Raises ``RegisteredError`` if other settings or versions are registered.
         """
         with self._lock:
             self._read()
@@ -87,6 +92,21 @@ class Register:
             self._check(here)
             return self._registered.number
 
+    def adopt(self, versions: Mapping[str, str], adopted: Mapping[str, int] | None) -> int:
+        """Register other versions under the same settings; return their number.
+
+        ``adopted`` has slot → next offset of the states that resume, if they do so in another life;
+        None if the bits are the same. Raises ``RegisteredError`` if another command was first.
+        """
+        with self._lock:
+            number, replaces = self._registered.number, self._registered.versions_number
+            record = {"settings": number, "replaces": replaces, "versions": {**versions}}
+            self._add(kind="versions", adopted=adopted, **record)
+            now, after = self._registered, self._registered.versions_number
+            if now.number != number or after == replaces or now.versions[after] != versions:
+                raise RegisteredError("other settings or versions were registered meanwhile")
+            return after
+
     def claim(self, slots: Iterable[str]) -> dict[str, int]:
         """Claim slots; return slot → epoch."""
         names = list(slots)
@@ -101,16 +121,18 @@ class Register:
         with self._lock:
             self._append([(key, {"kind": "begin", "slot": slot, **asdict(begin)})])
 
-    def cold_start(self, place: str, offset: int, settings: int) -> int | None:
+    def cold_start(self, place: str, offset: int, settings: int, versions: int) -> int | None:
         """Register the cold start of a state at an offset and return its number.
 
-        None if the settings with the number ``settings`` were replaced.
+        None if the settings or versions with these numbers were replaced.
         """
         with self._lock:
             self._read()
-            if (place, offset) not in self._registered.cold_starts:
-                self._add(kind="cold-start", place=place, offset=offset, settings=settings)
+            if not self._registered.has_cold_start(place, offset):
+                record = {"place": place, "offset": offset, "settings": settings}
+                self._add(kind="cold-start", versions=versions, **record)
             is_current = self._registered.number == settings
+            is_current &= self._registered.versions_number == versions
             return self._registered.cold_starts[place, offset] if is_current else None
 
     def decide(self, stream: str, seq: int, decision: Decision, settings: int) -> Decision | None:
@@ -129,14 +151,20 @@ class Register:
             self._producer = None
 
     def _check(self, here: Fingerprint) -> None:
-        registered = self._registered.fingerprint
+        registered, prefix = self._registered.fingerprint, self._config.topics.prefix
         found = registered.differences(here) if registered else []
-        if not found:
+        if registered is None or not found:
             return
         more = len(found) - MOST_NAMED
         named = ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        if not registered.other_settings(here):
+            raise RegisteredError(
+                f"the pipeline {prefix} is registered with other versions: they differ in {named}. "
+                "Other versions may give other results. Start this worker with the registered "
+                f"ones, or stop all workers and run `{ADOPT}`, which keeps what was learned"
+            )
         raise RegisteredError(
-            f"the pipeline {self._config.topics.prefix} is registered with other settings: they "
+            f"the pipeline {prefix} is registered with other settings: they "
             f"differ in {named}. Workers with different settings would mix their results. Start "
             "this one with the registered settings, or under another topics.prefix. To change the "
             "settings of this pipeline, stop its workers and run `fluxplain settings replace`"

@@ -1,10 +1,13 @@
 """The content of the topic ``register``: the settings of a pipeline, and its partitions' owners.
 
 Kafka orders the topic's records, so a record's number (its offset plus one) is unique and grows.
-Five kinds of records:
+Six kinds of records:
 
 - **settings**: a worker with other settings or versions than the registered ones refuses to start;
   `fluxplain settings replace` registers new ones;
+- **versions**: other versions replace the registered ones, under the same settings and with the
+  states of before (`fluxplain checkpoints adopt`). Unless they give the same bits, the record holds
+  the next offset of each slot's state, which resumes there in a new life: the record's number;
 - **owner**: a worker claims a partition; the number is its epoch. Readers ignore a writer whose
   partition was claimed again later (:mod:`fluxplain.kafka.ownership.writers`);
 - **begin**: the checkpoint that an owner resumes from;
@@ -17,7 +20,7 @@ Five kinds of records:
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, get_args
 
 import orjson
@@ -27,6 +30,12 @@ from fluxplain.kafka.ownership.writers import ANY, Begin, Writer
 
 TOPIC = "register"
 """Name of the topic, without the prefix."""
+
+PROCESSOR = "processor"
+"""Name of the processor's architecture among the versions: it can change bits, too."""
+
+ADOPT = "fluxplain checkpoints adopt"
+"""The command that replaces the registered versions and keeps the states."""
 
 Decision = Literal["taken", "withdrawn"]
 """Whether an announced model takes over or was withdrawn."""
@@ -62,16 +71,43 @@ class Fingerprint:
         >>> registered.differences(Fingerprint({"seed": "b2"}, {"river": "0.27.0"}))
         ['seed', 'the version of river (registered: 0.26.1, here: 0.27.0)']
         """
+        return [*self.other_settings(here), *self.other_versions(here)]
+
+    def other_versions(self, here: "Fingerprint") -> list[str]:
+        """Describe the differences between the registered versions and those here."""
+        return [
+            f"{_title(name)} (registered: {before}, here: {now})"
+            for name, before, now in different_versions(self.versions, here.versions)
+        ]
+
+    def other_settings(self, here: "Fingerprint") -> list[str]:
+        """Name the settings that differ, and the topics that were created again."""
         keys = {*self.settings, *here.settings}
         found = sorted(key for key in keys if self.settings.get(key) != here.settings.get(key))
-        for name in sorted({*self.versions, *here.versions}):
-            before, now = self.versions.get(name, "none"), here.versions.get(name, "none")
-            if before != now:
-                found.append(f"the version of {name} (registered: {before}, here: {now})")
         for topic in sorted({*self.logs} & {*here.logs}):
             if self.logs[topic] != here.logs[topic]:
                 found.append(f"the topic {topic} was deleted and created again")
         return found
+
+
+def different_versions(
+    before: Mapping[str, str], now: Mapping[str, str]
+) -> list[tuple[str, str, str]]:
+    """Return (name, version before, version now) of what differs; "none" for a missing one.
+
+    Examples
+    --------
+    >>> different_versions({"river": "0.26.1", "numpy": "2.2.0"}, {"numpy": "2.2.1"})
+    [('numpy', '2.2.0', '2.2.1'), ('river', '0.26.1', 'none')]
+    """
+    names = {*before, *now}
+    each = ((name, before.get(name, "none"), now.get(name, "none")) for name in names)
+    return sorted(versions for versions in each if versions[1] != versions[2])
+
+
+def _title(name: str) -> str:
+    # registered since the processor counts as well; it has no version
+    return "the processor" if name == PROCESSOR else f"the version of {name}"
 
 
 @dataclass(slots=True)
@@ -81,7 +117,11 @@ class Registered:
     ``number`` is the registered settings' number, 0 without any. ``epochs`` and ``begins`` map a
     slot, as text, to its newest owner's epoch and begin. ``cold_starts`` (place, offset → number)
     and ``decisions`` (stream and seq of an announcement → decision) are those of the current
-    settings. ``lives`` are the numbers of all settings and cold starts, used in incarnations.
+    settings. ``lives`` are the numbers in incarnations.
+
+    ``versions`` (number of the record → versions by package) are those registered under the current
+    settings. ``adopted`` has, for those with other bits than before, slot → next offset of the
+    state that resumes.
     """
 
     number: int = 0
@@ -91,6 +131,29 @@ class Registered:
     cold_starts: dict[tuple[str, int], int] = field(default_factory=dict)
     decisions: dict[tuple[str, int], Decision] = field(default_factory=dict)
     lives: set[int] = field(default_factory=set)
+    versions: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    adopted: dict[int, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def versions_number(self) -> int:
+        """Number of the record that registered the current versions; 0 without any."""
+        return max(self.versions, default=0)
+
+    @property
+    def bits_number(self) -> int:
+        """Number of the newest record since which a state's bits differ from those of before."""
+        return max(self.adopted, default=self.number)
+
+    def is_life(self, number: int) -> bool:
+        """Return whether a number in an incarnation is registered."""
+        return number in self.lives
+
+    def is_upgrade(self, number: int) -> bool:
+        """Return whether a number in an incarnation is that of other versions.
+
+        A state that resumed with them continues the one of before.
+        """
+        return number in self.adopted
 
     def knows(self, writer: Writer) -> bool:
         """Return whether a writer has claimed its slot."""
@@ -100,7 +163,7 @@ class Registered:
         """Take a record; ignore a malformed one.
 
         Settings count only if they replace those registered before them: of two workers that
-        register at the same time, the first one wins.
+        register at the same time, the first one wins. Likewise versions.
         """
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             fields = orjson.loads(value or b"")
@@ -110,18 +173,46 @@ class Registered:
                 self.lives.add(number)
                 self.cold_starts.clear()
                 self.decisions.clear()
+                self.versions, self.adopted = {number: self.fingerprint.versions}, {}
             elif fields["kind"] == "owner":
                 self.epochs[str(fields["slot"])] = number
             elif fields["kind"] == "begin":
                 self._take_begin(str(fields["slot"]), fields)
             elif fields.get("settings") != self.number:
-                pass  # cold starts and decisions count with the settings that they name
+                pass  # the other kinds count with the settings that they name
+            elif fields["kind"] == "versions" and fields["replaces"] == self.versions_number:
+                self._take_versions(number, _texts(fields["versions"]), fields["adopted"])
             elif fields["kind"] == "model" and fields["decision"] in get_args(Decision):
                 place = str(fields["stream"]), _whole(fields["seq"])
                 self.decisions.setdefault(place, fields["decision"])
             elif fields["kind"] == "cold-start":
                 place = str(fields["place"]), _whole(fields["offset"])
-                self.lives.add(self.cold_starts.setdefault(place, number))
+                if fields.get("versions", self.number) != self.versions_number:
+                    return  # by a worker that does not know yet that its versions were replaced
+                if not self.has_cold_start(*place):
+                    self.cold_starts[place] = number
+                    self.lives.add(number)
+
+    def changes_at(self, number: int) -> str:
+        """Describe what other versions, which these settings have, changed."""
+        before = max(each for each in self.versions if each < number)
+        found = different_versions(self.versions[before], self.versions[number])
+        return ", ".join(f"{name} from {old} to {new}" for name, old, new in found)
+
+    def has_cold_start(self, place: str, offset: int) -> bool:
+        """Return whether a cold start is registered that gives the same bits now."""
+        return self.cold_starts.get((place, offset), 0) > self.bits_number
+
+    def _take_versions(
+        self, number: int, versions: Mapping[str, str], adopted: Mapping[str, Any] | None
+    ) -> None:
+        if self.fingerprint is None:
+            return
+        if adopted is not None:
+            self.adopted[number] = {str(slot): _whole(next_) for slot, next_ in adopted.items()}
+            self.lives.add(number)
+        self.fingerprint = replace(self.fingerprint, versions=versions)
+        self.versions[number] = versions
 
     def _take_begin(self, slot: str, fields: Mapping[str, Any]) -> None:
         begin = Begin(_whole(fields["epoch"]), _whole(fields["next_offset"]))

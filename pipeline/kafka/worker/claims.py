@@ -3,14 +3,15 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
 from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Slot, StageFactory
 from fluxplain.kafka.client import AccessError, BrokerError, TopicPartition
 from fluxplain.kafka.exits import fail, refuse, replaced_settings, shorter_log
+from fluxplain.kafka.headers import foreign
 from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.registered import Registered
 from fluxplain.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Begin, Writer
@@ -28,9 +29,6 @@ Answer = TypeVar("Answer")
 
 log = logging.getLogger("fluxplain.worker")
 
-NOT_OURS = "it was not written by a worker of this pipeline"
-"""Reason of the dead letter for a message in a topic that only workers write."""
-
 REGISTER_AGAIN_S = 1.0
 """Seconds between two attempts to access the register."""
 
@@ -47,7 +45,7 @@ class Claims:
     make_stage: StageFactory
     gaps: Gaps
     _epochs: dict[str, int] = field(default_factory=dict)
-    _begins: Mapping[str, Begin] = field(default_factory=dict)
+    _registered: Registered = field(default_factory=Registered)
 
     def __post_init__(self) -> None:
         self._own_topics = {self.context.config.topic(name) for name in OWN_TOPICS}
@@ -67,7 +65,7 @@ class Claims:
         if registered is None:
             return  # there was another rebalance
         self._check_settings(registered)
-        self._begins = registered.begins
+        self._registered = registered
 
     async def drop_claimed(self) -> bool:
         """Drop partitions that another worker has claimed; return whether any.
@@ -93,7 +91,7 @@ class Claims:
         if epoch is None:
             return None  # a rebalance came before it was claimed
         try:
-            checkpoint, cold_start = await self._checkpoint(slot, log_range.start)
+            checkpoint, cold_start = await self._checkpoint(slot, log_range)
             begin = Begin(epoch, -1 if checkpoint is None else checkpoint.next_offset)
             # before it publishes anything
             record = partial(self.context.register.begin, str(slot), begin)
@@ -108,7 +106,7 @@ class Claims:
         partition = AssignedPartition(
             *(slot, state.stage, offset, state.next_offset, offset, epoch, state.life, state.fence),
             # records published from here on are right only if the next start knows of the jump
-            must_save=offset != state.next_offset,
+            must_save=offset != state.next_offset or state.is_upgraded,
         )
         self._inject(partition)
         assignment.add(partition)
@@ -140,28 +138,39 @@ class Claims:
             self._check_settings(registered)  # else its input now has other settings
             writer = writer if registered.knows(writer) else None
         if writer is None:
-            # its origin headers are not trusted either
-            return replace(incoming, flaw=NOT_OURS, headers={})
+            return foreign(incoming)
         return incoming if partition.fence.admits(writer, least=self.context.registered) else None
 
     def is_replaced(self) -> bool:
-        """Return whether other settings were registered since; may raise ``BrokerError``."""
-        return self.context.register.read().number != self.context.registered
+        """Return whether other settings or versions were registered since.
 
-    async def _checkpoint(self, slot: Slot, earliest: int) -> tuple[Checkpoint | None, int | None]:
+        May raise ``BrokerError``.
+        """
+        return self._is_replaced(self.context.register.read())
+
+    def _is_replaced(self, registered: Registered) -> bool:
+        here = self.context.registered, self.context.versions
+        return here != (registered.number, registered.versions_number)
+
+    async def _checkpoint(
+        self, slot: Slot, log_range: range
+    ) -> tuple[Checkpoint | None, int | None]:
         """Return the newest checkpoint; without one, the number of the cold start, if any."""
-        allowed = self._begins.get(str(slot), ANY)
+        allowed = self._registered.begins.get(str(slot), ANY)
         checkpoint = await asyncio.to_thread(self.context.store.load, slot, allowed)
-        if checkpoint is not None or earliest == 0:
+        # former versions have read the log from its beginning, and published other bits
+        is_repeated = bool(self._registered.adopted) and log_range.stop > 0
+        if checkpoint is not None or (log_range.start == 0 and not is_repeated):
             return checkpoint, None
-        return None, await self._cold_start(slot, earliest)
+        return None, await self._cold_start(slot, log_range.start)
 
     async def _cold_start(self, slot: Slot, offset: int) -> int | None:
         """Return the number of the cold start at an offset; None after another rebalance."""
         # not the slot: all shards that begin here have the same state, and share the number
         place = f"{slot.role} {stream_name(slot.topic, slot.partition)}"
         context, number = self.context, self.context.assignment.number
-        register = partial(context.register.cold_start, place, offset, context.registered)
+        numbers = context.registered, context.versions
+        register = partial(context.register.cold_start, place, offset, *numbers)
         cold_start = await self._answer(register, self._same_assignment())
         if cold_start is None and number == context.assignment.number:
             refuse(replaced_settings(context.replica))
@@ -177,6 +186,9 @@ class Claims:
                 self.gaps.publish_cold_start(slot.tp, offset, life)
             return Checkpoint(0, self.make_stage(slot.topic, slot.partition), life), offset
         offset = checkpoint.next_offset
+        if checkpoint.is_upgraded and slot.is_replayed:
+            changed = self._registered.changes_at(checkpoint.life.cold_start or 0)
+            self.gaps.publish_upgrade(slot.tp, offset, checkpoint.life, changed)
         if offset > log_range.stop:
             refuse(shorter_log(slot, offset, log_range.stop))
         if offset < log_range.start:
@@ -187,7 +199,7 @@ class Claims:
         """Inject a stage's collaborators, which are not part of its state."""
         stage, context = partition.stage, self.context
         if isinstance(stage, ChecksIncarnations):
-            stage.is_life = context.register.is_life
+            stage.lives = context.register
         if isinstance(stage, HasActiveModel):
             stage.meter = context.metrics.model
             stage.active.models = ModelFolder(context.config.model.directory)
@@ -195,7 +207,7 @@ class Claims:
             partition.budget = StreamBudget.of(context.config, context.replica, number)
 
     def _check_settings(self, registered: Registered) -> None:
-        if registered.number != self.context.registered:
+        if self._is_replaced(registered):
             refuse(replaced_settings(self.context.replica))
 
     def _same_assignment(self) -> Callable[[], bool]:

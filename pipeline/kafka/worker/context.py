@@ -16,7 +16,8 @@ from fluxplain.kafka.worker.partition import Assignment
 class Context:
     """Settings, connections and assignment of a worker.
 
-    ``registered`` is the register's number of the worker's settings.
+    ``registered`` is the register's number of the worker's settings, ``versions`` that of its
+    versions.
     """
 
     config: Config
@@ -26,5 +27,6 @@ class Context:
     outbox: Outbox
     register: Register
     registered: int
+    versions: int
     metrics: WorkerMetrics
     assignment: Assignment = field(default_factory=Assignment)

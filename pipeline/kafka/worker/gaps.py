@@ -92,12 +92,25 @@ class Gaps:
 
     def publish_cold_start(self, tp: TopicPartition, earliest: int, life: Life) -> None:
         """Publish that a state starts after the beginning of its log."""
+        lost = "the log no longer holds what came before"
+        if earliest == 0:
+            lost = "what was published before came from versions with other results"
         detail = (
             f"the role {self.context.replica.role} starts cold at offset {earliest} of {tp}: there "
-            "is no checkpoint, and the log no longer holds what came before"
+            f"is no checkpoint, and {lost}"
         )
         log.warning(detail)
         notice = Change.notice(kind="cold-start", stream=str(tp), seq=earliest, detail=detail)
+        self._publish(notice, tp, life)
+
+    def publish_upgrade(self, tp: TopicPartition, offset: int, life: Life, changed: str) -> None:
+        """Publish that a model resumes with versions that do not give the same bits."""
+        detail = (
+            f"versions changed: {changed}. The model keeps what it learned and resumes at offset "
+            f"{offset} of {tp}; its results may differ slightly from those of the former versions"
+        )
+        log.warning(detail)
+        notice = Change.notice(kind="upgrade", stream=str(tp), seq=offset, detail=detail)
         self._publish(notice, tp, life)
 
     def _publish(self, notice: Change, tp: TopicPartition, life: Life) -> None:

@@ -36,6 +36,7 @@ MEANING: dict[Watched, str] = {
 
 KINDS: dict[str, str] = {
     "cold-start": "a role started without the beginning of its log",
+    "upgrade": "the software has other versions, and results may differ slightly",
     "model": "another model takes over, or its announcement was withdrawn",
     "schema": "observations have other features than before",
     "autocorrelation": "importances may be too small: replacements resemble the values",

@@ -195,7 +195,7 @@ def test_the_nearest_usable_one_is_found_and_others_are_refused(tmp_path: Path) 
     [
         ({"life": Life(1, 7)}, IDENTITY, "its incarnation is '7'"),
         ({}, replace(IDENTITY, registered=5), "it belongs to settings number 5"),
-        ({}, replace(IDENTITY, versions={"python": "2.7"}), "'python': '2.7'"),
+        ({}, replace(IDENTITY, versions={"python": "2.7"}), "python 2.7 (here "),
     ],
 )
 def test_one_of_another_model_is_refused(

@@ -1,5 +1,6 @@
 """What every checkpoint store must do, and what each does beyond."""
 
+import json
 import os
 import stat
 import subprocess
@@ -24,6 +25,7 @@ from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
 from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore, partition_of
 from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.writers import ANY, Begin
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.create import create_topics
@@ -134,7 +136,7 @@ def test_slots_are_kept_and_removed_apart(make: MakeStore) -> None:
 
 OTHERS = {
     "written with: seed": Envelope(replace(IDENTITY, settings={"seed": "other"}), KEY),
-    "'python': '2.7'": Envelope(replace(IDENTITY, versions={"python": "2.7"}), KEY),
+    "python 2.7": Envelope(replace(IDENTITY, versions={"python": "2.7"}), KEY),
     "explanations was deleted and created again": Envelope(
         replace(IDENTITY, logs={"explanations": "another id"}), KEY
     ),
@@ -263,3 +265,67 @@ def test_the_library_of_the_model_is_part_of_what_a_checkpoint_is_for() -> None:
     assert libraries(Config(**SETTINGS, streams=own)) == {"torch"}
     here = Identity.of({}, "cluster", libraries=["scikit-learn"])
     assert here.versions["scikit-learn"] == version("scikit-learn")
+
+
+NEWER = replace(IDENTITY, versions={**IDENTITY.versions, "river": "9.9.9"})
+
+
+def adopted(slots: dict[str, int] | None = None) -> Identity:
+    """Return the identity of newer versions, under number 7, which have adopted former states."""
+    history = {1: IDENTITY.versions, 7: NEWER.versions}
+    return replace(NEWER, history=history, adopted={} if slots is None else {7: slots})
+
+
+def test_a_state_of_other_versions_is_refused_with_the_command_that_adopts_it(
+    make: MakeStore,
+) -> None:
+    save(make(OURS), 10)
+    with pytest.raises(CheckpointError, match=r"river .*\(here 9\.9\.9\).*checkpoints adopt`"):
+        make(Envelope(NEWER, KEY)).load(SLOT)
+
+
+def test_a_state_of_former_versions_with_the_same_bits_resumes_in_its_life(make: MakeStore) -> None:
+    save(make(OURS), 10, 20)
+    newer = make(Envelope(adopted(), KEY))
+    found = newer.load(SLOT)
+    assert found is not None
+    assert (found.next_offset, found.life, found.is_upgraded) == (20, Life(), False)
+    newer.save(SLOT, replace(found, next_offset=30))
+    assert newest(make(Envelope(adopted(), KEY))) == 30
+    assert newest(make(OURS)) == 20, "former versions do not go on with it"
+
+
+def test_with_other_bits_only_the_adopted_state_resumes_and_in_a_new_life(make: MakeStore) -> None:
+    save(make(OURS), 10, 20)
+    newer = make(Envelope(adopted({str(SLOT): 10}), KEY))
+    found = newer.load(SLOT)
+    assert found is not None
+    assert (found.next_offset, found.life, found.is_upgraded) == (10, Life(1, 7), True)
+    newer.save(SLOT, replace(found, next_offset=30, epoch=2))
+    again = newer.load(SLOT)
+    assert again is not None
+    assert (again.next_offset, again.life, again.is_upgraded) == (30, Life(1, 7), False)
+
+
+@pytest.mark.parametrize("slots", [{}, {str(SLOT): 11}, {"drift other-0": 10}])
+def test_with_other_bits_no_other_state_resumes(make: MakeStore, slots: dict[str, int]) -> None:
+    save(make(OURS), 10)
+    with pytest.raises(CheckpointError, match="a later one was adopted"):
+        make(Envelope(adopted(slots), KEY)).load(SLOT)
+
+
+@pytest.mark.parametrize("number", [None, "1", 1.0, [1], True])
+def test_a_malformed_number_of_the_versions_is_refused(number: object) -> None:
+    header, _ = Envelope(IDENTITY).seal(SLOT, Checkpoint(10, STAGE))
+    forged = {**json.loads(header), "versions_number": number}
+    with pytest.raises(envelopes.OtherVersionsError):
+        Envelope(adopted()).read_header(SLOT, json.dumps(forged).encode())
+
+
+def test_a_state_from_before_versions_had_numbers_is_opened() -> None:
+    header, _ = Envelope(IDENTITY).seal(SLOT, Checkpoint(10, STAGE))
+    fields = json.loads(header)
+    del fields["versions_number"], fields["versions"]["processor"]
+    former = {name: each for name, each in IDENTITY.versions.items() if name != "processor"}
+    here = replace(adopted(), history={1: former, 7: NEWER.versions})
+    assert Envelope(here).read_header(SLOT, json.dumps(fields).encode())["next_offset"] == 10

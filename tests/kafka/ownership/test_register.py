@@ -9,7 +9,7 @@ import pytest
 
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.ownership.register import Register
-from fluxplain.kafka.ownership.registered import Fingerprint, Registered
+from fluxplain.kafka.ownership.registered import Fingerprint, Registered, RegisteredError
 from fluxplain.kafka.ownership.writers import Begin, Writer
 from fluxplain.kafka.topics.create import create_topics
 from tests.kit.support import linear_config
@@ -70,6 +70,76 @@ def test_the_first_decision_about_a_model_counts_until_the_settings_change() -> 
     assert not registered(settings(0), taken, settings(1), taken).decisions
 
 
+def versions(replaces: int, adopted: Any = None, settings: int = 1, **found: str) -> dict[str, Any]:
+    fields = {"kind": "versions", "replaces": replaces, "settings": settings}
+    return {**fields, "versions": found, "adopted": adopted}
+
+
+def test_other_versions_keep_the_number_of_the_settings() -> None:
+    found = registered(
+        settings(0),
+        versions(1, river="2"),
+        versions(1, river="3"),
+        versions(2, {SLOT: 60}, river="4"),
+        versions(3, {SLOT: 70}, river="5", settings=9),
+    )
+    assert (found.number, found.versions_number) == (1, 4)
+    assert found.fingerprint == Fingerprint({}, {"river": "4"})
+    assert found.versions == {1: {}, 2: {"river": "2"}, 4: {"river": "4"}}
+    assert found.adopted == {4: {SLOT: 60}}
+    assert found.changes_at(4) == "river from 2 to 4"
+    assert found.lives == {1, 4}, "the same bits go on in the same life"
+    assert registered(settings(0), versions(1, river="2"), settings(1)).versions == {3: {}}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        versions(1, {SLOT: "60"}),
+        versions(1, [SLOT]),
+        {**versions(1), "versions": {"river": 1}},
+        {**versions(1), "versions": None},
+        {"kind": "versions", "replaces": 0, "settings": 0, "versions": {}, "adopted": None},
+    ],
+)
+def test_malformed_versions_are_ignored(wrong: dict[str, Any]) -> None:
+    assert registered(settings(0), wrong) == registered(settings(0))
+    assert registered(wrong) == registered()
+
+
+def test_a_cold_start_of_former_versions_is_another_one_if_the_bits_differ() -> None:
+    cold = {"kind": "cold-start", "place": "model features-0", "offset": 0, "settings": 1}
+    place = "model features-0", 0
+    same = registered(settings(0), cold, versions(1), {**cold, "versions": 3})
+    assert same.cold_starts == {place: 2}
+    other = registered(settings(0), cold, versions(1, {}), cold, {**cold, "versions": 3})
+    assert other.cold_starts == {place: 5}, "one by a worker of former versions is ignored"
+    assert other.lives == {1, 2, 3, 5}
+
+
+def test_of_two_adoptions_at_the_same_time_one_fails() -> None:
+    with EmbeddedBroker() as broker:
+        config = linear_config().on_broker(broker.bootstrap_servers)
+        create_topics(config)
+        with closing(Register(config)) as first, closing(Register(config)) as second:
+            number = first.enter(Fingerprint({}, {"river": "1"}, {}))
+            assert second.read().number == number
+            taken = first.adopt({"river": "2"}, None)
+            with pytest.raises(RegisteredError, match="meanwhile"):
+                second.adopt({"river": "3"}, {SLOT: 60})
+            assert second.read().versions_number == taken
+            with pytest.raises(RegisteredError, match="fluxplain checkpoints adopt"):
+                second.enter(Fingerprint({}, {"river": "1"}, {}))
+            with pytest.raises(RegisteredError, match="fluxplain settings replace"):
+                second.enter(Fingerprint({"seed": "1"}, {"river": "1"}, {}))
+            assert second.enter(Fingerprint({}, {"river": "2"}, {})) == number
+
+
+def test_a_fingerprint_of_before_the_processor_counted_names_it() -> None:
+    differences = Fingerprint({}, {}).differences(Fingerprint({}, {"processor": "x86_64"}))
+    assert differences == ["the processor (registered: none, here: x86_64)"]
+
+
 @pytest.mark.parametrize("poison", [b"", b"[]", b"{}", b'{"kind": "begin"}', b"\xff", b"1e400"])
 def test_malformed_records_are_ignored(poison: bytes) -> None:
     assert registered(settings(0), OWNER, poison) == registered(settings(0), OWNER)
@@ -82,7 +152,7 @@ def test_a_cold_start_is_known_to_those_that_read_the_register_before_it() -> No
         with closing(Register(config)) as model, closing(Register(config)) as drift:
             settings = model.enter(Fingerprint({}, {}, {}))
             assert drift.read().lives == {settings}
-            number = model.cold_start("model fluxplain.features-0", 60, settings)
+            number = model.cold_start("model fluxplain.features-0", 60, settings, settings)
             assert number is not None
 
             async def ask(*numbers: int) -> list[bool]:

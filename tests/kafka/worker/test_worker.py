@@ -74,8 +74,11 @@ class Claims:
     def is_life(self, number: int) -> bool:
         return number <= self.number
 
+    def is_upgrade(self, _number: int) -> bool:
+        return False
+
     def read(self, number: int | None = None) -> Registered:
-        return Registered(number=1, epochs=dict(self.epochs))
+        return Registered(number=1, epochs=dict(self.epochs), versions={1: {}})
 
 
 class Rig:
@@ -94,7 +97,7 @@ class Rig:
         self.outbox = Outbox(config, producer, 4, metrics.published.observe)
         driver = FaustDriver(faust.App(f"test-worker-{replica}"))
         store, register = cast(Any, OneCheckpoint(checkpoint)), cast(Any, Claims())
-        context = Context(config, replica, driver, store, self.outbox, register, 1, metrics)
+        context = Context(config, replica, driver, store, self.outbox, register, 1, 1, metrics)
         self.worker = RoleWorker(context, lambda _topic, _partition: stage)
 
     def start(self, tp: TopicPartition = TP_0, earliest: int = 0, end: int = 0) -> int | None:

@@ -64,6 +64,7 @@ function distributionOf({ kind, feature, signal, category }) {
 /** Kind of a notice → its title. */
 const NOTICES = {
   "cold-start": "Cold start",
+  "upgrade": "Upgrade: results may differ slightly",
   "gap": "Gap: messages were lost",
   "schema": "Schema: fields appeared or went missing",
   "model": "Model: one took over or was withdrawn",

@@ -1,0 +1,293 @@
+"""Workers resume under other versions, with what was learned and without a mixture of results."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fluxplain.cli.supervisor import WorkerRefusedError
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.exits import EXIT_REFUSED
+from fluxplain.kafka.ownership.lives import Life
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.registered import Registered
+from fluxplain.local import LocalPipeline
+from fluxplain.stages import Message
+from tests.kit.in_process import Ended
+from tests.kit.kafka_pipeline import (
+    KafkaPipeline,
+    Published,
+    Start,
+    StartFaulty,
+    assert_same,
+    identity,
+    reference,
+)
+from tests.kit.other_bits import VARIABLE
+from tests.kit.preloaded import AHEAD, Preloaded
+from tests.kit.settings import SETTINGS, Configure, topic_store
+from tests.kit.streams import observations
+
+OTHER_BITS = {VARIABLE: "1.0000001"}
+
+VALUES = observations(200)
+
+
+@pytest.fixture
+def tables() -> dict[str, Any]:
+    return {"model": {"factory": "tests.kit.other_bits:Tree"}}
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, str]]:
+    """Install another version of River here, and return the variable for workers to find it."""
+
+    def install(version: str) -> dict[str, str]:
+        folder = tmp_path / f"river {version}"
+        found = folder / f"river-{version}.dist-info"
+        found.mkdir(parents=True)
+        (found / "METADATA").write_text(f"Metadata-Version: 2.1\nName: river\nVersion: {version}\n")
+        monkeypatch.syspath_prepend(folder)
+        return {AHEAD: str(folder)}
+
+    return install
+
+
+def registered(config: Config) -> Registered:
+    with closing(Register(config)) as register:
+        return register.read()
+
+
+def adopt(pipeline: KafkaPipeline, *words: str) -> Ended:
+    ended = pipeline.run("checkpoints", "adopt", "--yes", *words)
+    assert not ended.returncode, ended.stderr
+    return ended
+
+
+def refusal(pipeline: KafkaPipeline, *words: str) -> str:
+    ended = pipeline.run("checkpoints", "adopt", *words)
+    assert ended.returncode, ended.stdout
+    assert "Traceback" not in ended.stderr
+    return ended.stderr
+
+
+def reference_across(
+    config: Config, parts: Iterable[tuple[Sequence[bytes], Life, Mapping[str, str]]]
+) -> Published:
+    """Return what one pipeline publishes for parts of its stream, in lives and variables."""
+    published: Published = {}
+    pipeline, seq = LocalPipeline(config), 0
+    for values, life, variables in parts:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            for value in values:
+                message = Message(config.topic(config.source), 0, seq, None, value)
+                for record in pipeline.take(message):
+                    encoded = life.of(record, "model").encode()
+                    published.setdefault(identity(record.TOPIC, encoded), set()).add(encoded)
+                seq += 1
+    return published
+
+
+def without_notices(pipeline: KafkaPipeline) -> tuple[Published, list[dict[str, Any]]]:
+    """Return what was published but for notices of other versions, and these."""
+    notices = {key for key in pipeline.published if key[0] == "changes" and key[2] == "upgrade"}
+    rest = {key: each for key, each in pipeline.published.items() if key not in notices}
+    return rest, pipeline.changes("upgrade")
+
+
+@pytest.mark.quick
+@pytest.mark.embedded
+def test_with_the_same_bits_they_resume_as_if_nothing_had_changed(
+    start: Start, upgraded: Callable[[str], dict[str, str]], configure: Configure
+) -> None:
+    configure(model=SETTINGS["model"])
+    with start() as pipeline:
+        pipeline.process(VALUES[:100])
+    pipeline.send(VALUES[100:101])
+    newer, status = upgraded("9.9.9"), f"{EXIT_REFUSED}"
+    with start(environment=newer) as refused, pytest.raises(WorkerRefusedError, match=status):
+        refused.wait_until_idle()
+    assert "registered: 0." in refused.log
+    assert "here: 9.9.9" in refused.log
+    assert "fluxplain checkpoints adopt" in refused.log
+    found = adopt(refused).stdout
+    assert f"model {pipeline.config.topic('features')}-0: the same bits after 100 messages" in found
+    with start(environment=newer) as again:
+        again.process(VALUES[101:])
+        again.finish(VALUES)
+    assert not again.changes("upgrade")
+    assert "resumes at offset 100" in again.log
+
+
+def test_with_other_bits_they_resume_in_another_incarnation_and_say_so_once(
+    start: Start, upgraded: Callable[[str], dict[str, str]]
+) -> None:
+    with start() as pipeline:
+        pipeline.process(VALUES[:100])
+    newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    with start(roles=(), environment=newer) as stopped:
+        assert "other bits after 100 messages" in adopt(stopped).stdout
+    with start(environment=newer) as again:
+        again.process(VALUES[100:150])
+        again.kill("model")
+        again.process(VALUES[150:])
+    published, [notice] = without_notices(again)
+    [number] = registered(again.config).adopted
+    parts = [
+        (VALUES[:100], Life(), {}),
+        (VALUES[100:], Life(cold_start=number), OTHER_BITS),
+    ]
+    assert_same(published, reference_across(again.config, parts))
+    assert published != reference(again.config, VALUES)
+    assert notice["stream"] == f"{again.config.topic('features')}-0"
+    assert (notice["seq"], notice["incarnation"]) == (100, str(number))
+    assert "river from 0." in notice["detail"]
+    assert "to 9.9.9" in notice["detail"]
+
+
+def test_what_a_role_had_not_read_is_not_lost(
+    start: Start, upgraded: Callable[[str], dict[str, str]]
+) -> None:
+    with start() as pipeline:
+        pipeline.process(VALUES[:80])
+    pipeline.send(VALUES[80:120])
+    with start(roles=("model",)) as ahead:
+        ahead.wait_until(lambda: ahead.committed("model") == 120)
+    newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    with start(roles=(), environment=newer) as stopped:
+        adopt(stopped)
+    with start(environment=newer) as again:
+        again.process(VALUES[120:])
+    [number] = registered(again.config).adopted
+    explained: dict[tuple[str, str], set[int]] = {}
+    for each in again.records("explanations"):
+        explained.setdefault((each["feature"], each["method"]), set()).update(each["seqs"])
+    whole: dict[tuple[str, str], set[int]] = {}
+    for key, values in reference(again.config, VALUES).items():
+        if key[0] == "explanations":
+            for each in map(orjson.loads, values):
+                whole.setdefault((each["feature"], each["method"]), set()).update(each["seqs"])
+    assert explained == whole
+    assert not again.changes("gap")
+    lives = [each["incarnation"] for each in again.records("explanations")]
+    assert set(lives) == {"1", f"1/{number}", str(number)}
+    assert lives == sorted(lives, key=["1", f"1/{number}", str(number)].index)
+    assert all(len(values) == 1 for values in again.published.values())
+
+
+@pytest.mark.parametrize("step", ["a-replay", "all-replays", "the-record", "all"])
+def test_a_command_that_is_killed_can_be_run_again(
+    start: Start,
+    upgraded: Callable[[str], dict[str, str]],
+    preloaded: Preloaded,
+    config_path: Path,
+    step: str,
+) -> None:
+    with start() as pipeline:
+        pipeline.process(VALUES[:100])
+    newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    words = ("checkpoints", "adopt", "--yes", "--config", str(config_path))
+    command = [sys.executable, "-m", "tests.kit.faulty_adoption", step, *words]
+    with start(roles=(), environment=newer) as stopped, stopped.log_path.open("ab") as log:
+        own = {**os.environ, **stopped.environment}
+        assert preloaded.start(command, own, log).wait(120) == -signal.SIGKILL
+        is_done = step in {"the-record", "all"}
+        assert len(registered(stopped.config).adopted) == is_done
+        assert ("nothing to adopt" in adopt(stopped).stdout) == is_done
+    with start(environment=newer) as again:
+        again.process(VALUES[100:])
+    published, [_] = without_notices(again)
+    [number] = registered(again.config).adopted
+    parts = [(VALUES[:100], Life(), {}), (VALUES[100:], Life(cold_start=number), OTHER_BITS)]
+    assert_same(published, reference_across(again.config, parts))
+
+
+def test_the_notice_is_the_same_if_its_worker_dies_before_the_state_is_saved(
+    start: Start, start_faulty: StartFaulty, upgraded: Callable[[str], dict[str, str]]
+) -> None:
+    with start() as pipeline:
+        pipeline.process(VALUES[:100])
+    newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    with start(roles=("explainer", "drift"), environment=newer) as again:
+        adopt(again)
+        faulty = start_faulty(again, "dies-having-told-of-an-upgrade")
+        assert faulty.wait(60) == -signal.SIGKILL
+        again.workers.add(Replica("model"))
+        again.process(VALUES[100:])
+    published, [notice] = without_notices(again)
+    key = identity("changes", orjson.dumps(notice))
+    assert len(again.published[key]) == 1
+    [number] = registered(again.config).adopted
+    parts = [(VALUES[:100], Life(), {}), (VALUES[100:], Life(cold_start=number), OTHER_BITS)]
+    assert_same(published, reference_across(again.config, parts))
+
+
+def test_without_checkpoints_nothing_is_adopted_and_nothing_of_before_is_repeated(
+    start: Start, upgraded: Callable[[str], dict[str, str]]
+) -> None:
+    with start() as pipeline:
+        pipeline.process(VALUES[:60])
+    newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    with start(roles=(), environment=newer) as stopped:
+        config = pipeline.config
+        assert "not proven: only" not in adopt(stopped).stdout
+        removed = stopped.run("checkpoints", "remove", "--yes")
+        assert not removed.returncode
+    with start(environment=newer) as again:
+        again.process(VALUES[60:])
+    cold = {each["stream"]: each for each in again.changes("cold-start")}
+    notice = cold[f"{config.topic('features')}-0"]
+    assert notice["seq"] == 0
+    assert int(notice["incarnation"]) > max(registered(config).adopted)
+    assert "came from versions with other results" in notice["detail"]
+    assert all(len(values) == 1 for values in again.published.values())
+
+
+def test_nothing_is_adopted_where_it_must_not(
+    start: Start,
+    upgraded: Callable[[str], dict[str, str]],
+    configure: Configure,
+    tmp_path: Path,
+) -> None:
+    with start(roles=()) as pipeline:
+        assert "no settings are registered yet" in refusal(pipeline, "--yes")
+    key = {"key_file": topic_store(tmp_path)["key_file"]}
+    configure(checkpoint=key)
+    with start() as pipeline:
+        pipeline.process(VALUES[:60])
+        assert "nothing to adopt" in adopt(pipeline).stdout
+    with start(roles=(), environment=upgraded("9.9.9")) as stopped:
+        before = registered(stopped.config)
+        configure(checkpoint=key, seed=8)
+        assert "not only versions differ from the registered ones: so do seed" in refusal(
+            stopped, "--yes"
+        )
+        other = tmp_path / "other-key"
+        other.write_text("k" * 40)
+        configure(checkpoint={"key_file": str(other)})
+        assert "signed with another key" in refusal(stopped, "--yes")
+        configure(checkpoint=key)
+        assert stopped.run("checkpoints", "remove", "--yes").returncode == 0
+        assert "there is no checkpoint" in refusal(stopped, "--yes")
+        assert registered(stopped.config) == before
+
+
+@pytest.mark.kafka
+def test_nothing_is_adopted_while_workers_run(
+    start: Start, upgraded: Callable[[str], dict[str, str]]
+) -> None:
+    with start() as pipeline:
+        pipeline.process(VALUES[:60])
+        upgraded("9.9.9")
+        assert "workers still run" in refusal(pipeline, "--yes")
+        pipeline.process(VALUES[60:])
+        pipeline.finish(VALUES)
