@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,10 @@ class PointStorage:
         self._of_numbers = Lattices(0, settings.size)  # those of the number storage
         if categorical is not None:
             self._start({feature: feature in categorical for feature in features})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state; categories are encoded again when needed."""
+        return {**vars(self), "_codes": {}}
 
     def learn_kinds(self, x: Observation) -> None:
         """Learn from the first observation which features are categorical, unless configured."""

@@ -31,9 +31,12 @@ from tests.kit.kafka_pipeline import (
     reference,
 )
 from tests.kit.other_bits import VARIABLE
+from tests.kit.other_versions import installed
 from tests.kit.preloaded import AHEAD, Preloaded
 from tests.kit.settings import SETTINGS, Configure, topic_store
 from tests.kit.streams import observations
+
+EXIT_MISTAKE = 2
 
 OTHER_BITS = {VARIABLE: "1.0000001"}
 
@@ -50,10 +53,7 @@ def upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
     """Install another version of River here, and return the variable for workers to find it."""
 
     def install(version: str) -> dict[str, str]:
-        folder = tmp_path / f"river {version}"
-        found = folder / f"river-{version}.dist-info"
-        found.mkdir(parents=True)
-        (found / "METADATA").write_text(f"Metadata-Version: 2.1\nName: river\nVersion: {version}\n")
+        folder = installed(tmp_path / f"river {version}", "river", version)
         monkeypatch.syspath_prepend(folder)
         return {AHEAD: str(folder)}
 
@@ -86,8 +86,8 @@ def reference_across(
     pipeline, seq = LocalPipeline(config), 0
     for values, life, variables in parts:
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in variables.items():
-                patch.setenv(name, value)
+            for name, each in variables.items():
+                patch.setenv(name, each)
             for value in values:
                 message = Message(config.topic(config.source), 0, seq, None, value)
                 for record in pipeline.take(message):
@@ -217,8 +217,9 @@ def test_the_notice_is_the_same_if_its_worker_dies_before_the_state_is_saved(
     with start() as pipeline:
         pipeline.process(VALUES[:100])
     newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    with start(roles=(), environment=newer) as stopped:
+        adopt(stopped)
     with start(roles=("explainer", "drift"), environment=newer) as again:
-        adopt(again)
         faulty = start_faulty(again, "dies-having-told-of-an-upgrade")
         assert faulty.wait(60) == -signal.SIGKILL
         again.workers.add(Replica("model"))
@@ -267,6 +268,10 @@ def test_nothing_is_adopted_where_it_must_not(
         assert "nothing to adopt" in adopt(pipeline).stdout
     with start(roles=(), environment=upgraded("9.9.9")) as stopped:
         before = registered(stopped.config)
+        exported = stopped.run("model", "export", "--out", str(tmp_path / "model.pickle"))
+        assert exported.returncode == EXIT_MISTAKE
+        assert "fluxplain checkpoints adopt" in exported.stderr
+        assert "fluxplain checkpoints adopt" in stopped.run("doctor").stdout
         configure(checkpoint=key, seed=8)
         assert "not only versions differ from the registered ones: so do seed" in refusal(
             stopped, "--yes"

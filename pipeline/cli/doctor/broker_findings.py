@@ -19,6 +19,7 @@ from fluxplain.kafka.checkpoints.configured import open_store, slots
 from fluxplain.kafka.client import asking_consumer, cluster, refusal
 from fluxplain.kafka.embedded import is_embedded_cluster, resolve
 from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.registered import ADOPT
 from fluxplain.kafka.registry.codec import check_registry
 from fluxplain.kafka.timeouts import REQUEST_S
 from fluxplain.kafka.topics.create import topic_specs
@@ -98,11 +99,15 @@ def _registered(config: Config) -> Iterator[Finding]:
     if registered.fingerprint is None:
         yield ok("settings: none are registered yet, the first worker registers its own")
         return
-    differences = registered.fingerprint.differences(fingerprint_here(config))
+    here = fingerprint_here(config)
+    differences = registered.fingerprint.differences(here)
     if differences:
+        only_versions = not registered.fingerprint.other_settings(here)
+        command = ADOPT if only_versions else "fluxplain settings replace"
         remedy = (
-            "Workers with these settings would refuse to start: use the registered ones or another "
-            "topics.prefix, or stop all workers and run `fluxplain settings replace`"
+            f"Workers with these {'versions' if only_versions else 'settings'} would refuse to "
+            "start: use the registered ones or another topics.prefix, or stop all workers and run "
+            f"`{command}`"
         )
         what = f"settings: those registered differ in {', '.join(differences)}"
         yield Finding("problem", what, remedy)

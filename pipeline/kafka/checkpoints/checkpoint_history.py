@@ -1,4 +1,4 @@
-"""Older checkpoints of the model role, from which a replay can start."""
+"""Older checkpoints, from which a replay can start."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -8,6 +8,10 @@ from pathlib import Path
 
 HISTORY = ".history"
 """File name suffix of checkpoints that only replays start from."""
+
+NEAR = 1_000
+"""Least number of messages after an older checkpoint that is kept of each role, so that other
+versions can replay as many (`fluxplain checkpoints adopt`)."""
 
 NAME = "-".join(["[0-9]" * 20] * 2)
 """Pattern of the names: epoch and next offset."""
@@ -21,12 +25,16 @@ class History:
     deleted, few observations precede the first usable file; with ages that double, up to half of
     the log would.
 
+    With ``near``, one that is at least that many offsets old, and at most about twice as many, is
+    kept as well, and one that will be.
+
     Files older than ``hours`` are removed, except the newest of them: the messages after it may
     still be in the log.
     """
 
     keep: int = 0
     hours: float = float("inf")
+    near: int = 0
 
     def update(self, folder: Path, retired: Iterable[Path], newest: Path) -> None:
         """Add files that the store no longer needs; remove all that are not kept.
@@ -52,8 +60,9 @@ class History:
                 in_line.append(path)
                 after = offset
         ascending = in_line[:0:-1]
-        offsets = [next_offset(path) for path in ascending]
-        return {ascending[i] for i in spaced(offsets, next_offset(newest), self.keep)}
+        offsets, end = [next_offset(path) for path in ascending], next_offset(newest)
+        chosen = spaced(offsets, end, self.keep) + nearest_ago(offsets, end, self.near)
+        return {ascending[i] for i in chosen}
 
 
 def files_of(folder: Path, *endings: str) -> list[Path]:
@@ -81,6 +90,20 @@ def spaced(offsets: Sequence[int], end: int, keep: int) -> list[int]:
         gaps = [after - before for before, after in zip(bounds, bounds[2:], strict=False)]
         del chosen[gaps.index(min(gaps))]
     return chosen
+
+
+def nearest_ago(offsets: Sequence[int], end: int, near: int) -> list[int]:
+    """Return the indices of the last of ascending offsets up to ``end - near``, and of the next.
+
+    Examples
+    --------
+    >>> nearest_ago([10, 20, 30, 40, 50], 60, near=25)
+    [2, 3]
+    """
+    if not near:
+        return []
+    old = sum(offset <= end - near for offset in offsets)
+    return [*range(len(offsets))][max(old - 1, 0) : old + 1]
 
 
 def _epoch(path: Path) -> str:

@@ -7,7 +7,7 @@ from confluent_kafka.admin import ClusterMetadata
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
 from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
-from fluxplain.kafka.checkpoints.checkpoint_history import History
+from fluxplain.kafka.checkpoints.checkpoint_history import NEAR, History
 from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
 from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.client import partitions_of
@@ -41,7 +41,7 @@ def open_store(
         from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore  # noqa: PLC0415
 
         return TopicCheckpointStore(config, envelope)
-    history = History(config.checkpoint.history, config.topics.retention_hours)
+    history = History(config.checkpoint.history, config.topics.retention_hours, NEAR)
     return DirectoryCheckpointStore(config.checkpoint.directory, envelope, history)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,8 +22,8 @@ class DirectoryCheckpointStore:
     a temporary file, synced and renamed, so that a crash leaves the previous one. Without a key,
     write access to the directory allows running code here.
 
-    Some older ones of the model are kept for a replay, as the history chooses. Workers never resume
-    from these.
+    Some older ones are kept for a replay, as the history chooses; for all but the model, only those
+    near the newest one. Workers never resume from these.
     """
 
     def __init__(self, directory: Path, envelope: Envelope, history: History | None = None) -> None:
@@ -48,8 +49,8 @@ class DirectoryCheckpointStore:
         # a former owner that does not know it yet must not remove newer ones
         files = [path for path in files_of(folder, CHECKPOINT) if path.name[: len(own)] <= own]
         surplus = files[KEPT:]
-        if slot.is_replayed:
-            self._history.update(folder, surplus, final)
+        keep = self._history.keep if slot.is_replayed else 0
+        replace(self._history, keep=keep).update(folder, surplus, final)
         for old in [*surplus, *_abandoned(folder)]:
             old.unlink(missing_ok=True)
 

@@ -297,17 +297,18 @@ def newest_usable(slot: Slot, candidates: Iterable[Candidate], begin: Begin) -> 
                 "checkpoint %s of %s is refused: %s; trying the one before", name, slot, error
             )
             refusal = refusal or error
-    if isinstance(refusal, OtherVersionsError):
-        raise CheckpointError(
-            f"the checkpoint of {slot} cannot be used: {refusal}. To keep what was learned, stop "
-            f"all workers and run `{ADOPT}` with the new versions"
-        )
     if refusal:
-        remove = f"fluxplain checkpoints remove --role {slot.role} --partition {slot.partition}"
-        raise CheckpointError(
-            f"the checkpoint of {slot} cannot be used: {refusal}. Restore the settings, versions "
-            "and key that it was written with, or use another topics.prefix. If only the key has "
-            f"changed, stop all {slot.role} workers and run `{remove}` to rebuild the state from "
-            "the log"
-        )
+        raise _unusable(slot, refusal)
     return None
+
+
+def _unusable(slot: Slot, refusal: RefusedError) -> CheckpointError:
+    remove = f"fluxplain checkpoints remove --role {slot.role} --partition {slot.partition}"
+    restore = "Restore"
+    if isinstance(refusal, OtherVersionsError):
+        restore = f"To keep what was learned, stop all workers and run `{ADOPT}`. Or restore"
+    return CheckpointError(
+        f"the checkpoint of {slot} cannot be used: {refusal}. {restore} the settings, versions and "
+        "key that it was written with, or use another topics.prefix. If only the key has changed, "
+        f"stop all {slot.role} workers and run `{remove}` to rebuild the state from the log"
+    )

@@ -92,6 +92,17 @@ def test_only_the_first_shard_keeps_some(tmp_path: Path) -> None:
     assert {path.parent.parent.name for path in tmp_path.rglob("*.history")} == {"model-0of2"}
 
 
+@pytest.mark.parametrize("slot", [Slot("drift", "explanations", 0), SLOT])
+def test_one_is_always_old_enough_for_other_versions_to_replay(tmp_path: Path, slot: Slot) -> None:
+    near = DirectoryCheckpointStore(tmp_path, Envelope(IDENTITY), History(near=100))
+    for end in range(10, 2000, 30):
+        save(near, end, slot=slot)
+        old = [end - each for each in kept(tmp_path) if each <= end - 100]
+        if end >= 200:
+            assert len(kept(tmp_path)) <= 2
+            assert 100 <= min(old) <= 260
+
+
 def test_a_smaller_setting_removes_what_is_too_much(tmp_path: Path) -> None:
     save(store(tmp_path), *range(1, 20))
     save(store(tmp_path, keep=1), 20)
