@@ -22,13 +22,16 @@ from fluxplain.local import LocalPipeline
 from fluxplain.stages import Message
 from tests.kit.in_process import Ended
 from tests.kit.kafka_pipeline import (
+    JOINED,
     KafkaPipeline,
     Published,
     Start,
     StartFaulty,
     assert_same,
     identity,
+    records_of,
     reference,
+    reference_of,
 )
 from tests.kit.other_bits import VARIABLE
 from tests.kit.other_versions import installed
@@ -97,6 +100,14 @@ def reference_across(
     return published
 
 
+def explained(records: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], set[int]]:
+    """Return (feature, method) → the observations in explanations."""
+    found: dict[tuple[str, str], set[int]] = {}
+    for each in records:
+        found.setdefault((each["feature"], each["method"]), set()).update(each["seqs"])
+    return found
+
+
 def without_notices(pipeline: KafkaPipeline) -> tuple[Published, list[dict[str, Any]]]:
     """Return what was published but for notices of other versions, and these."""
     notices = {key for key in pipeline.published if key[0] == "changes" and key[2] == "upgrade"}
@@ -104,8 +115,6 @@ def without_notices(pipeline: KafkaPipeline) -> tuple[Published, list[dict[str, 
     return rest, pipeline.changes("upgrade")
 
 
-@pytest.mark.quick
-@pytest.mark.embedded
 def test_with_the_same_bits_they_resume_as_if_nothing_had_changed(
     start: Start, upgraded: Callable[[str], dict[str, str]], configure: Configure
 ) -> None:
@@ -168,19 +177,38 @@ def test_what_a_role_had_not_read_is_not_lost(
     with start(environment=newer) as again:
         again.process(VALUES[120:])
     [number] = registered(again.config).adopted
-    explained: dict[tuple[str, str], set[int]] = {}
-    for each in again.records("explanations"):
-        explained.setdefault((each["feature"], each["method"]), set()).update(each["seqs"])
-    whole: dict[tuple[str, str], set[int]] = {}
-    for key, values in reference(again.config, VALUES).items():
-        if key[0] == "explanations":
-            for each in map(orjson.loads, values):
-                whole.setdefault((each["feature"], each["method"]), set()).update(each["seqs"])
-    assert explained == whole
+    whole = records_of(reference(again.config, VALUES), "explanations")
+    assert explained(again.records("explanations")) == explained(whole)
     assert not again.changes("gap")
     lives = [each["incarnation"] for each in again.records("explanations")]
     assert set(lives) == {"1", f"1/{number}", str(number)}
     assert lives == sorted(lives, key=["1", f"1/{number}", str(number)].index)
+    assert all(len(values) == 1 for values in again.published.values())
+
+
+def test_where_topics_are_joined_and_the_model_has_shards_there_is_one_notice(
+    start: Start, upgraded: Callable[[str], dict[str, str]], configure: Configure
+) -> None:
+    tree = {"factory": "tests.kit.other_bits:Tree", "shards": 2}
+    configure(model=tree, control={"topic": True})
+    with start(roles=JOINED) as pipeline:
+        pipeline.send(VALUES[:100])
+        pipeline.wait_until_idle()
+    newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    with start(roles=(), environment=newer) as stopped:
+        found = adopt(stopped).stdout
+    prefix = pipeline.config.topics.prefix
+    assert f"join {prefix}features-0: the same bits after 100 messages" in found
+    for shard in ("model-0of2", "model-1of2"):
+        assert f"{shard} {prefix}observations-0: other bits after 100 messages" in found
+    with start(roles=JOINED, environment=newer) as again:
+        again.send(VALUES[100:])
+        again.wait_until_idle()
+    _, [notice] = without_notices(again)
+    assert (notice["stream"], notice["seq"]) == (f"{prefix}observations-0", 100)
+    assert [each["seq"] for each in again.records("predictions")] == [*range(200)]
+    whole = records_of(reference_of(again.config, again.joined(0)), "explanations")
+    assert explained(again.records("explanations")) == explained(whole)
     assert all(len(values) == 1 for values in again.published.values())
 
 
