@@ -1,7 +1,7 @@
 """The command that keeps the state under other versions."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -56,8 +56,7 @@ def checkpoints_adopt(
     adoption.check_stopped()
     proofs = _proofs(adoption, settings, messages)
     cli.say(f"Replayed in {time.monotonic() - began_at:.0f} s.")
-    same = are_same(proofs)
-    if same:
+    if are_same(proofs):
         cli.say("These versions give the same bits: records keep their incarnation.")
     else:
         cli.say("These versions may give other bits: records get another incarnation.")
@@ -74,8 +73,10 @@ def _proofs(adoption: "Adoption", settings: Config, messages: int) -> "list[Proo
     proofs = []
     with cli.progress_bar(MofNCompleteColumn()) as progress:
 
-        def track(messages: Iterable[Message], slot: "Slot", total: int) -> Iterable[Message]:
-            return progress.track(messages, total=total, description=f"replaying {slot}")
+        def track(messages: Iterable[Message], slot: "Slot", total: int) -> Iterator[Message]:
+            task = progress.add_task(f"replaying {slot}", total=total)
+            yield from progress.track(messages, task_id=task)
+            progress.remove_task(task)
 
         for proof in adoption.proofs(partial(make_stage, settings), messages, track):
             cli.say(f"{proof}")

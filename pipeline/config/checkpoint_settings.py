@@ -37,7 +37,8 @@ class CheckpointSettings(Secrets):
     history: Annotated[int, Field(ge=0, le=1000)] = 8
     """Older checkpoints of each model that the store `"directory"` keeps for `fluxplain why` and
     `fluxplain model rollback`, at about even distances in the log; each takes as much disk space as
-    the model. `0` keeps none."""
+    the model. `0` keeps none. Besides, it keeps up to two of each role for `fluxplain checkpoints
+    adopt`."""
 
     @model_validator(mode="after")
     def _has_a_key(self) -> Self:

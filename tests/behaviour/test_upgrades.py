@@ -324,3 +324,25 @@ def test_nothing_is_adopted_while_workers_run(
         assert "workers still run" in refusal(pipeline, "--yes")
         pipeline.process(VALUES[60:])
         pipeline.finish(VALUES)
+
+
+@pytest.mark.kafka
+def test_checkpoints_in_a_topic_are_adopted_as_well(
+    start: Start,
+    upgraded: Callable[[str], dict[str, str]],
+    configure: Configure,
+    tables: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    configure(**tables, checkpoint=topic_store(tmp_path))
+    with start() as pipeline:
+        pipeline.process(VALUES[:100])
+    newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    with start(roles=(), environment=newer) as stopped:
+        assert "other bits after 100 messages" in adopt(stopped).stdout
+    with start(environment=newer) as again:
+        again.process(VALUES[100:])
+    published, [_] = without_notices(again)
+    [number] = registered(again.config).adopted
+    parts = [(VALUES[:100], Life(), {}), (VALUES[100:], Life(cold_start=number), OTHER_BITS)]
+    assert_same(published, reference_across(again.config, parts))

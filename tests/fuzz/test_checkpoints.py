@@ -173,6 +173,10 @@ def _accepted(
     read = ("magic", "slot", "sha256", "settings", "cluster", "versions", "log", "registered")
     if any(fields.get(name) != as_it_was.get(name) for name in (*read, "register")):
         return False
+    # the first versions had no number
+    number = fields.get("versions_number", fields["registered"])
+    if type(number) is not int or number != as_it_was["versions_number"]:
+        return False
     if any(
         type(fields.get(name)) is not int or fields[name] < 0
         for name in ("next_offset", "epoch", "bytes")

@@ -206,17 +206,16 @@ class Envelope:
             "register": "the topic register was deleted and created again since it was written",
         }
         fields = self.identity.fields(slot)
-        written, number = fields.pop("versions"), fields.pop("versions_number")
+        here, number = fields.pop("versions"), fields.pop("versions_number")
         registered = header.get("registered")
         if registered != fields.pop("registered"):
             raise SupersededError(f"it belongs to settings number {registered}")
         for name, value in fields.items():
             if header.get(name) != value:
                 raise RefusedError(reasons[name])
-        since = _versions_number(header)
-        if since != number:
-            written = dict(self.identity.history.get(since, {}))
-        if header.get("versions") != written:
+        known = {**self.identity.history, number: here}
+        written = known.get(_versions_number(header))
+        if written is None or header.get("versions") != written:
             raise OtherVersionsError(self._other_versions(header))
         for adopted in self._adopted_since(header).values():
             if adopted.get(str(slot)) != header.get("next_offset"):

@@ -314,10 +314,13 @@ def test_with_other_bits_no_other_state_resumes(make: MakeStore, slots: dict[str
         make(Envelope(adopted(slots), KEY)).load(SLOT)
 
 
-@pytest.mark.parametrize("number", [None, "1", 1.0, [1], True])
-def test_a_malformed_number_of_the_versions_is_refused(number: object) -> None:
+@pytest.mark.parametrize("number", [None, "1", 1.0, [1], True, 3])
+@pytest.mark.parametrize("versions", [{}, None, IDENTITY.versions])
+def test_a_malformed_or_unknown_number_of_the_versions_is_refused(
+    number: object, versions: object
+) -> None:
     header, _ = Envelope(IDENTITY).seal(SLOT, Checkpoint(10, STAGE))
-    forged = {**json.loads(header), "versions_number": number}
+    forged = {**json.loads(header), "versions": versions, "versions_number": number}
     with pytest.raises(envelopes.OtherVersionsError):
         Envelope(adopted()).read_header(SLOT, json.dumps(forged).encode())
 
