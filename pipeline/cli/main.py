@@ -20,7 +20,7 @@ MODULES = {
     **dict.fromkeys(["dashboard", "streams", "watch"], "live"),
     **dict.fromkeys(["explain-change", "tail"], "look"),
     **dict.fromkeys(["acknowledge", "mute"], "note_commands"),
-    "checkpoints": "adopt",  # which loads the other commands of the group, too
+    "checkpoints": "checkpoint_commands",
     "dead-letters": "dead_letters",
     "doctor": "doctor.command",
     "export": "export",

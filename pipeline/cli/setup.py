@@ -1,7 +1,6 @@
-"""Commands that prepare a pipeline: configuration, topics, checkpoints, registered settings."""
+"""Commands that prepare a pipeline: configuration, topics, registered settings."""
 
 from contextlib import closing
-from typing import Annotated
 
 import orjson
 import typer
@@ -12,9 +11,8 @@ from fluxplain.cli import common as cli
 from fluxplain.cli.autocorrelation_check import autocorrelation_warnings
 from fluxplain.cli.model_title import model_title
 from fluxplain.config import Config, ConfigError
-from fluxplain.config.replica import Role
-from fluxplain.kafka.checkpoints.checkpoint import CheckpointError, CheckpointStore, Slot
-from fluxplain.kafka.checkpoints.configured import fingerprint_of, identity_of, open_store, slots
+from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
+from fluxplain.kafka.checkpoints.configured import fingerprint_of, identity_of
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.ownership.register import Register
@@ -26,11 +24,6 @@ from fluxplain.schemas import DeadLetter, stream_name
 from fluxplain.schemas.wording import plural
 
 topics_app = cli.group("topics", cli.PREPARE, "Create and describe the pipeline's topics.")
-checkpoints_app = cli.group(
-    "checkpoints",
-    cli.PREPARE,
-    "List, adopt and remove the workers' state.\n\nRun these commands where a worker would run.",
-)
 settings_app = cli.group(
     "settings",
     cli.PREPARE,
@@ -110,47 +103,6 @@ def topics_describe(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     cli.console.print(table)
 
 
-@checkpoints_app.command("list")
-def checkpoints_list(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
-    """Show the offsets at which workers resume.
-
-    For each role and input partition, this is an offset, or the reason why it cannot resume.
-    """
-    settings = resolve(cli.load(config))
-    store = open_store(settings, cluster(settings))
-    for slot in slots(settings):
-        cli.say(_resumption_or_reason(store, slot))
-
-
-@checkpoints_app.command("remove")
-def checkpoints_remove(
-    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
-    role: Annotated[Role | None, typer.Option(help="Only of this role.")] = None,
-    partition: Annotated[
-        int | None, typer.Option(min=0, help="Only of this partition of the role's input.")
-    ] = None,
-    yes: cli.Yes = False,
-) -> None:
-    """Remove checkpoints to rebuild the state.
-
-    **Stop all workers of the role first**: running workers do not notice the removal. The next
-    start rebuilds the state from the beginning of the log, with the same results. If that has been
-    deleted, the state starts cold, and the records that follow carry another `incarnation`.
-    """
-    settings = resolve(cli.load(config))
-    store = open_store(settings, cluster(settings))
-    chosen = slots(settings, role, partition)
-    if not yes:
-        of_partition = "all partitions" if partition is None else f"partition {partition}"
-        typer.confirm(
-            f"Remove the checkpoints of {role or 'all roles'}, {of_partition}? "
-            "Their workers must be stopped.",
-            abort=True,
-        )
-    for slot in chosen:
-        cli.say(f"{slot}: {'removed' if store.remove(slot) else 'no checkpoint'}")
-
-
 @settings_app.command("show")
 def settings_show(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Compare settings with the registered ones.
@@ -224,13 +176,6 @@ def check_streams(settings: Config, partitions: int) -> None:
             f"streams has {', '.join(map(str, missing))}, but {settings.topic(settings.source)} "
             f"has {plural(partitions, 'partition')}, {numbers}"
         )
-
-
-def _resumption_or_reason(store: CheckpointStore, slot: Slot) -> str:
-    try:
-        return resumption(store, slot)
-    except CheckpointError as error:
-        return str(error)
 
 
 def resumption(store: CheckpointStore, slot: Slot) -> str:

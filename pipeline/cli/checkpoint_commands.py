@@ -1,4 +1,4 @@
-"""The command that keeps the state under other versions."""
+"""Commands for the workers' state: list and remove it, and keep it under other versions."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -10,16 +10,67 @@ import typer
 from rich.progress import MofNCompleteColumn
 
 from fluxplain.cli import common as cli
-from fluxplain.cli.setup import checkpoints_app
+from fluxplain.cli.setup import resumption
 from fluxplain.config import Config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.checkpoints.checkpoint import CheckpointError, CheckpointStore, Slot
+from fluxplain.kafka.checkpoints.configured import open_store, slots
 from fluxplain.kafka.client import cluster
+from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.stages import Message
 
 if TYPE_CHECKING:
     from fluxplain.kafka.checkpoints.adoption import Adoption
-    from fluxplain.kafka.checkpoints.checkpoint import Slot
     from fluxplain.kafka.checkpoints.slot_replay import Proof
+
+
+checkpoints_app = cli.group(
+    "checkpoints",
+    cli.PREPARE,
+    "List, adopt and remove the workers' state.\n\nRun these commands where a worker would run.",
+)
+
+
+@checkpoints_app.command("list")
+def checkpoints_list(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
+    """Show the offsets at which workers resume.
+
+    For each role and input partition, this is an offset, or the reason why it cannot resume.
+    """
+    settings = resolve(cli.load(config))
+    store = open_store(settings, cluster(settings))
+    for slot in slots(settings):
+        cli.say(_resumption_or_reason(store, slot))
+
+
+@checkpoints_app.command("remove")
+def checkpoints_remove(
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    role: Annotated[Role | None, typer.Option(help="Only of this role.")] = None,
+    partition: Annotated[
+        int | None, typer.Option(min=0, help="Only of this partition of the role's input.")
+    ] = None,
+    yes: cli.Yes = False,
+) -> None:
+    """Remove checkpoints to rebuild the state.
+
+    **Stop all workers of the role first**: running workers do not notice the removal. The next
+    start rebuilds the state from the beginning of the log, with the same results. If that has been
+    deleted, the state starts cold, and the records that follow carry another `incarnation`.
+    """
+    settings = resolve(cli.load(config))
+    store = open_store(settings, cluster(settings))
+    chosen = slots(settings, role, partition)
+    if not yes:
+        of_partition = "all partitions" if partition is None else f"partition {partition}"
+        typer.confirm(
+            f"Remove the checkpoints of {role or 'all roles'}, {of_partition}? "
+            "Their workers must be stopped.",
+            abort=True,
+        )
+    for slot in chosen:
+        cli.say(f"{slot}: {'removed' if store.remove(slot) else 'no checkpoint'}")
 
 
 @checkpoints_app.command("adopt")
@@ -73,7 +124,7 @@ def _proofs(adoption: "Adoption", settings: Config, messages: int) -> "list[Proo
     proofs = []
     with cli.progress_bar(MofNCompleteColumn()) as progress:
 
-        def track(messages: Iterable[Message], slot: "Slot", total: int) -> Iterator[Message]:
+        def track(messages: Iterable[Message], slot: Slot, total: int) -> Iterator[Message]:
             task = progress.add_task(f"replaying {slot}", total=total)
             yield from progress.track(messages, task_id=task)
             progress.remove_task(task)
@@ -82,3 +133,10 @@ def _proofs(adoption: "Adoption", settings: Config, messages: int) -> "list[Proo
             cli.say(f"{proof}")
             proofs.append(proof)
     return proofs
+
+
+def _resumption_or_reason(store: CheckpointStore, slot: Slot) -> str:
+    try:
+        return resumption(store, slot)
+    except CheckpointError as error:
+        return str(error)
