@@ -19,8 +19,11 @@ from fluxplain.schemas.control import NewModel
 from tests.measure.alerts.model import Steady
 from tests.measure.alerts.site import Site, observation
 
+KILLED_S = 300.0
+"""Seconds that a role has no worker."""
+
 AWAY_S = 360.0
-"""Seconds that a role is away: the alerts about it that wait for five minutes must have fired."""
+"""Seconds for which something else is away: alerts that wait for five minutes must have fired."""
 
 LONG_AWAY_S = 660.0
 """The same for the age of the oldest message, five minutes after it is five minutes old."""
@@ -35,7 +38,7 @@ CONTROL = {"control": {"topic": True}, "model": {**MODEL, "version": "v1"}}
 RESOLVED_S = 240.0
 """Seconds to wait until alerts end."""
 
-GONE = {"FluxplainWorkerDown": 150.0, "FluxplainRoleAbsent": 340.0, "FluxplainLagUnattended": 350.0}
+GONE = {"FluxplainWorkerDown": 150.0, "FluxplainRoleAbsent": 220.0, "FluxplainLagUnattended": 230.0}
 """What fires if a role has no worker, and within how many seconds: the rule's `for`, two intervals
 of Prometheus and the dashboard's."""
 
@@ -95,7 +98,7 @@ def with_another_field(i: int, rng: Any) -> bytes:
     return orjson.dumps({**fields, "x": {**fields["x"], "new": 1.0}})
 
 
-def killed(site: Site, name: str, away_s: float = AWAY_S) -> None:
+def killed(site: Site, name: str, away_s: float = KILLED_S) -> None:
     """Kill a process, start it again after some time, and wait until the alerts end."""
     site.begin()
     site.workers.crash(name)
@@ -236,7 +239,7 @@ def _model(**params: Any) -> dict[str, Any]:
 def _killed(role: Role, **tables: Any) -> Scenario:
     act = partial(killed, name=f"{role}-1")
     return Scenario(
-        f"the only worker of {role} is killed for {AWAY_S / 60:.0f} minutes",
+        f"the only worker of {role} is killed for {KILLED_S / 60:.0f} minutes",
         act,
         GONE,
         tables=tables,
@@ -262,7 +265,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "dashboard-killed": Scenario(
         "the dashboard is killed for six minutes",
-        partial(killed, name="dashboard"),
+        partial(killed, name="dashboard", away_s=AWAY_S),
         {"FluxplainWorkerDown": 150.0, "FluxplainLagUnknown": 340.0},
     ),
     "port-taken": Scenario(
