@@ -10,7 +10,7 @@ TORCH := 2.15.0
 # root needs no sudo, and containers often lack it
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: help demo test test-all kernels test-slow test-browser test-torch browser screenshot test-kafka chaos-short chaos soak hostile recovery elec2 bench models experiments fuzz check check-deploy format docs dist test-dist schemas reference compose kafka kafka-stop lock clean
+.PHONY: help demo test test-all kernels test-slow test-alerts test-browser test-torch browser screenshot test-kafka chaos-short chaos soak hostile recovery elec2 bench models experiments fuzz check check-deploy format docs dist test-dist schemas reference compose kafka kafka-stop lock clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -30,7 +30,7 @@ test: $(STAMP)  ## run the quick suite, with ten whole pipelines; three to six m
 	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
 
 test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; 30 to 40 minutes
-	$(MAKE) --jobs 2 --output-sync SLOW="slow and not both" test-slow docs test-dist check-deploy
+	$(MAKE) --jobs 3 --output-sync SLOW="slow and not both" test-alerts test-slow docs test-dist check-deploy
 	$(MAKE) test-browser
 	$(MAKE) test-kafka chaos-short
 
@@ -40,7 +40,12 @@ kernels: $(STAMP)  ## compile the inner loops that tests need; they are kept
 SLOW := slow
 
 test-slow: $(STAMP)  ## run the slow tests that need only the embedded broker
-	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 20 -m "$(SLOW) and $(EMBEDDED)" tests
+	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 20 -m "$(SLOW) and $(EMBEDDED)" tests $(ALERTS:%=--ignore %)
+
+ALERTS := tests/deploy/test_live_alerts.py
+
+test-alerts: $(STAMP)  ## kill a live role under a real Prometheus: three minutes, of which it sleeps most
+	$(BIN)/python -m pytest $(ALERTS)
 
 test-browser: $(STAMP) browser  ## test the dashboard in a real browser
 	$(BIN)/python -m pytest -n 2 -m browser tests/monitor/dashboard

@@ -9,7 +9,6 @@ from typing import Any
 
 from fluxplain.cli.main import main
 from fluxplain.kafka.checkpoints.adoption import Adoption
-from fluxplain.kafka.checkpoints.slot_replay import SlotReplay
 from fluxplain.kafka.ownership.register import Register
 from tests.kit.faulty_worker import Sound, die
 
@@ -21,10 +20,8 @@ def dies_after(of: Any, sound: Sound, *args: Any) -> None:
 
 
 STEPS: dict[str, tuple[Any, str, Sound]] = {
-    "a-replay": (SlotReplay, "proof", dies_after),
     "all-replays": (Adoption, "register", die),
     "the-record": (Register, "_append", dies_after),
-    "all": (Adoption, "register", dies_after),
 }
 """What is done before the command dies → the method, and what replaces it."""
 
