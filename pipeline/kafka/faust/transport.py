@@ -51,10 +51,10 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        """Commit the assigned ones of these offsets: Faust crashes if there are none.
+        """Commit the assigned ones of these offsets; return whether the broker took them.
 
-        From joining to the new assignment, the broker would answer only when all members have
-        joined, and no messages could be fetched meanwhile.
+        False if none is assigned, since Faust would crash; and while the worker joins: the broker
+        would answer only when all members have joined, and no messages could be fetched meanwhile.
         """
         if self.is_joining:
             return False

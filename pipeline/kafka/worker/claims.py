@@ -2,14 +2,12 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
 
 from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Slot, StageFactory
-from fluxplain.kafka.client import AccessError, BrokerError, TopicPartition
+from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.exits import fail, refuse, replaced_settings, shorter_log
 from fluxplain.kafka.headers import foreign
 from fluxplain.kafka.ownership.lives import Life
@@ -19,18 +17,14 @@ from fluxplain.kafka.worker.budget import StreamBudget
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.gaps import Gaps
 from fluxplain.kafka.worker.partition import AssignedPartition
+from fluxplain.kafka.worker.register_answers import RegisterAnswers, is_claimed
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import stream_name
 from fluxplain.stages import Message
 from fluxplain.stages.active_model import HasActiveModel
 from fluxplain.stages.streams import ChecksIncarnations
 
-Answer = TypeVar("Answer")
-
 log = logging.getLogger("fluxplain.worker")
-
-REGISTER_AGAIN_S = 1.0
-"""Seconds between two attempts to access the register."""
 
 
 @dataclass(eq=False)
@@ -48,6 +42,7 @@ class Claims:
     _registered: Registered = field(default_factory=Registered)
 
     def __post_init__(self) -> None:
+        self._answers = RegisterAnswers(self.context)
         self._own_topics = {self.context.config.topic(name) for name in OWN_TOPICS}
 
     async def claim(self, tps: Collection[TopicPartition]) -> None:
@@ -58,14 +53,12 @@ class Claims:
             self._epochs.pop(name, None)  # another worker may have owned it since
         holds = self._same_assignment()
         try:
-            self._epochs |= await self._answer(partial(register.claim, names), holds) or {}
-            registered = await self._answer(register.read, holds)
+            self._epochs |= await self._answers.of(partial(register.claim, names), holds) or {}
+            registered = await self._answers.read(holds)
         except Exception as error:
             fail(f"{replica}: cannot claim {', '.join(names)}", error)
-        if registered is None:
-            return  # there was another rebalance
-        self._check_settings(registered)
-        self._registered = registered
+        if registered is not None:  # else there was another rebalance
+            self._registered = registered
 
     async def drop_claimed(self) -> bool:
         """Drop partitions that another worker has claimed; return whether any.
@@ -76,12 +69,10 @@ class Claims:
         """
         if not self.context.assignment:
             return False
-        registered = await self._answer(self.context.register.read, self._same_assignment())
+        registered = await self._answers.read(self._same_assignment())
         if registered is None:
             return False  # there was another rebalance
-        self._check_settings(registered)
-        epochs = registered.epochs
-        lost = [p for p in self.context.assignment if epochs.get(str(p.slot)) != p.epoch]
+        lost = [each for each in self.context.assignment if is_claimed(registered, each)]
         return self.context.assignment.drop(lost)
 
     async def load(self, tp: TopicPartition, log_range: range) -> AssignedPartition | None:
@@ -95,7 +86,7 @@ class Claims:
             begin = Begin(epoch, -1 if checkpoint is None else checkpoint.next_offset)
             # before it publishes anything
             record = partial(self.context.register.begin, str(slot), begin)
-            await self._answer(record, self._same_assignment())
+            await self._answers.of(record, self._same_assignment())
         except CheckpointError as error:
             refuse(str(error))
         except Exception as error:
@@ -132,10 +123,10 @@ class Claims:
         if writer is not None and partition.fence.is_new(writer):
             waits()
             read = partial(self.context.register.read, writer.epoch)
-            registered = await self._answer(read, lambda: partition.is_held)
+            registered = await self._answers.of(read, lambda: partition.is_held)
             if registered is None:
                 return None  # revoked: its next owner reads it again
-            self._check_settings(registered)  # else its input now has other settings
+            self._answers.check(registered)  # else its input now has other settings
             writer = writer if registered.knows(writer) else None
         if writer is None:
             return foreign(incoming)
@@ -146,11 +137,7 @@ class Claims:
 
         May raise ``BrokerError``.
         """
-        return self._is_replaced(self.context.register.read())
-
-    def _is_replaced(self, registered: Registered) -> bool:
-        here = self.context.registered, self.context.versions
-        return here != (registered.number, registered.versions_number)
+        return self._answers.is_replaced(self.context.register.read())
 
     async def _checkpoint(
         self, slot: Slot, log_range: range
@@ -171,7 +158,7 @@ class Claims:
         context, number = self.context, self.context.assignment.number
         numbers = context.registered, context.versions
         register = partial(context.register.cold_start, place, offset, *numbers)
-        cold_start = await self._answer(register, self._same_assignment())
+        cold_start = await self._answers.of(register, self._same_assignment())
         if cold_start is None and number == context.assignment.number:
             refuse(replaced_settings(context.replica))
         return cold_start
@@ -206,31 +193,7 @@ class Claims:
             number = partition.tp.partition
             partition.budget = StreamBudget.of(context.config, context.replica, number)
 
-    def _check_settings(self, registered: Registered) -> None:
-        if self._is_replaced(registered):
-            refuse(replaced_settings(self.context.replica))
-
     def _same_assignment(self) -> Callable[[], bool]:
         """Return a function that says whether there was no rebalance since."""
         number = self.context.assignment.number
         return lambda: number == self.context.assignment.number
-
-    async def _answer(self, call: Callable[[], Answer], holds: Callable[[], bool]) -> Answer | None:
-        """Return the register's answer, retrying until it comes; None once ``holds`` is false.
-
-        Ending the process instead would cause another rebalance, and with it more claims.
-        """
-        deadline = time.monotonic() + self.context.config.kafka.delivery_timeout_s
-        while holds():
-            try:
-                # in a thread: the event loop must handle rebalances and signals
-                answer = await asyncio.to_thread(call)
-            except BrokerError as error:
-                if isinstance(error, AccessError) or time.monotonic() > deadline:
-                    raise
-                log.warning("%s: waiting for the register: %s", self.context.replica, error)
-                await asyncio.sleep(REGISTER_AGAIN_S)
-            else:
-                # an epoch received after another rebalance must not replace a later claim's
-                return answer if holds() else None
-        return None

@@ -29,6 +29,7 @@ from fluxplain.kafka.checkpoints.checkpoint import SLOW_S, Checkpoint, Snapshot,
 from fluxplain.kafka.exits import fail
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.partition import AssignedPartition, SavedCheckpoint
+from fluxplain.kafka.worker.register_answers import RegisterAnswers, is_claimed
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -51,8 +52,7 @@ class Committer:
 
     ``is_saving`` is true while it waits for outputs or the store; ``committed_at`` is the time of
     the last commit, also by an earlier worker, or of the start if none is known, in seconds since
-    1970. ``interval_s`` is the time between two
-    commits, which follows the cost of the last one.
+    1970. ``interval_s`` is the time between two commits, which follows the cost of the last one.
     """
 
     context: Context
@@ -60,7 +60,6 @@ class Committer:
     committed_at: float = field(default_factory=time.time)
     interval_s: float = 0.0
     _has_committed: bool = False
-    _is_refused: bool = False
     _began_at: float = field(default_factory=time.monotonic)
     _ended_at: float = field(default_factory=time.monotonic)
     _finishing: asyncio.Task[None] | None = None
@@ -89,18 +88,10 @@ class Committer:
             return
         waits = any(p.next_offset > p.committed_offset for p in assignment)
         if waits and (self._finishing is None or self._finishing.done()):
-            await self._commit_aside()
+            await self.commit_aside()
 
-    async def hand_over(self) -> asyncio.Task[None] | None:
-        """Take the states now; return the task that saves and commits them, or None.
-
-        After a refused commit others may own the partitions: a former owner's checkpoints are of no
-        use, and a topic has room for few of them.
-        """
-        await self._finished()
-        return None if self._is_refused else await self._commit_aside()
-
-    async def _commit_aside(self) -> asyncio.Task[None]:
+    async def commit_aside(self) -> asyncio.Task[None]:
+        """Take the states now; return the task that saves and commits them."""
         await self._finished()
         self._finishing = asyncio.create_task(self._finish_aside(await self._begin(aside=True)))
         return self._finishing
@@ -129,7 +120,7 @@ class Committer:
         """
         # 2. the state is safe
         begin = time.monotonic()
-        saved = [each for each in prepared if await self._save(each)]
+        saved = [each for each in await self._owned(prepared) if await self._save(each)]
         self.is_saving = False
         taken = sum(each.snapshot.seconds for each in saved if each.snapshot)
         self.interval_s = interval_after(
@@ -163,6 +154,27 @@ class Committer:
             p.is_large = p.is_large or snapshot.seconds > SLOW_S
         return PendingCommit(p, p.next_offset, snapshot)
 
+    async def _owned(self, prepared: list[PendingCommit]) -> list[PendingCommit]:
+        """Return what is not to be saved, or is still owned: a frozen worker may have lost it.
+
+        A former owner's checkpoints are of no use, and a topic has room for few of them. A claim by
+        another worker counts only if the broker does not confirm this one's membership: it may have
+        come too late.
+        """
+        if not any(each.snapshot for each in prepared):
+            return prepared
+        answers, driver = RegisterAnswers(self.context), self.context.driver
+        registered = await answers.read(lambda: any(each.partition.is_held for each in prepared))
+        owned = []
+        for each in prepared:
+            p = each.partition
+            is_lost = registered is None or (each.snapshot and is_claimed(registered, p))
+            if not is_lost or await driver.commit({p.tp: p.committed_offset}):
+                owned.append(each)
+            elif each.snapshot:
+                each.snapshot.discard()
+        return owned
+
     async def _save(self, prepared: PendingCommit) -> bool:
         """Write a snapshot; return whether it is safe, and the partition still held."""
         partition, snapshot = prepared.partition, prepared.snapshot
@@ -195,7 +207,6 @@ class Committer:
         if new:
             with self.context.metrics.commit.time():
                 is_committed = await self.context.driver.commit(offsets)
-            self._is_refused = not is_committed
             if not is_committed:
                 return
         for each in new:

@@ -96,7 +96,7 @@ class Merge:
             self._driver.resume(tp)
 
     def clear(self) -> None:
-        """Drop all held messages: all partitions were revoked."""
+        """Drop all held messages: after a rebalance they are read again."""
         self._held.clear()
 
     def _next(self, number: int, partition: dict[str, _Held], now: float) -> Received | None:

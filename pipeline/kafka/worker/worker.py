@@ -264,9 +264,8 @@ class RoleWorker:
     async def _hand_over(self) -> None:
         try:
             async with self._busy:
-                saving = await self._committer.hand_over()
-            if saving is not None:
-                await saving
+                saving = await self._committer.commit_aside()
+            await saving
         except Exception as error:
             fail(f"{self.context.replica}: cannot write a checkpoint", error)
 

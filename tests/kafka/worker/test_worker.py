@@ -311,24 +311,46 @@ def test_a_message_whose_writer_is_looked_up_during_a_rebalance_is_taken() -> No
     assert worker.next_offset(tp) == 0
 
 
-def test_a_worker_whose_commit_was_refused_writes_no_checkpoint_for_others() -> None:
-    """It was frozen, and a topic keeps only the last three checkpoints of a slot."""
+@pytest.mark.parametrize("is_member", [False, True])
+@pytest.mark.parametrize("when", ["revoked", "due", "stopped"])
+def test_a_former_owner_writes_no_checkpoint(is_member: bool, when: str) -> None:
+    """It was frozen, and a topic keeps only the last three checkpoints of a slot.
+
+    A claim of a worker that the broker does not confirm, which comes late, changes nothing.
+    """
+    config = Config(**{**SETTINGS, "checkpoint": {"interval_s": 0.05}})
+    rig, driver = Rig(Replica("drift"), STAGE, config=config), CommittingDriver(faust.App("test"))
+    object.__setattr__(rig.worker.context, "driver", driver)
+    rig.start(end=9)
+    [partition] = rig.worker.context.assignment
+    cast(Any, rig.worker.context.register).claim([str(partition.slot)])
+    driver.takes_commits = is_member
+    partition.next_offset = 5
+
+    async def act() -> None:
+        if when == "revoked":
+            await rig.worker.on_revoked()
+        elif when == "stopped":
+            await rig.worker.shut_down()
+        else:
+            await asyncio.sleep(0.06)
+            await rig.worker.tick()
+            await rig.worker.status.committer._finished()
+
+    asyncio.run(act())
+    assert partition.saved_offset == (5 if is_member else 0)
+
+
+def test_each_of_two_rebalances_in_a_row_hands_over_what_is_done() -> None:
+    """While a worker joins, its commits are refused, too."""
     rig, driver = Rig(Replica("drift"), STAGE), CommittingDriver(faust.App("test"))
     object.__setattr__(rig.worker.context, "driver", driver)
     rig.start(end=9)
     [partition] = rig.worker.context.assignment
-
-    async def saved_at(offset: int) -> int:
+    for offset, driver.takes_commits in ((3, True), (5, False), (7, False)):
         partition.next_offset = offset
-        await rig.worker.on_revoked()
-        return partition.saved_offset
-
-    driver.takes_commits = False
-    assert asyncio.run(saved_at(3)) == 3
-    assert asyncio.run(saved_at(5)) == 3
-    driver.takes_commits = True
-    assert asyncio.run(rig.worker.status.committer.commit())
-    assert asyncio.run(saved_at(7)) == 7
+        asyncio.run(rig.worker.on_revoked())
+        assert partition.saved_offset == offset
 
 
 def test_a_slow_checkpoint_delays_a_rebalance_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
