@@ -9,7 +9,8 @@ import logging
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from http.client import HTTPException
 from urllib.error import HTTPError, URLError
@@ -19,11 +20,12 @@ import orjson
 
 from fluxplain.config import KafkaSettings
 from fluxplain.config.secrets import reason
+from fluxplain.kafka.bounded_http import handlers, in_thread
 
 log = logging.getLogger("fluxplain.tokens")
 
 REQUEST_S = 5.0
-"""Seconds to wait for the token endpoint; it is asked again."""
+"""Longest duration of a request to the token endpoint, in seconds; it is asked again."""
 
 PAUSES_S = (0.2, 1.0)
 """Seconds before each further attempt when the endpoint does not answer, or fails."""
@@ -63,22 +65,40 @@ class Tokens:
         self._kafka = kafka
         self._now = now
         self._lock = threading.Lock()
+        """Held for moments only, never during a request."""
         self._token: Token | None = None
+        self._fetch: Future[Token] | None = None
+        """The fetch in progress: there is one at a time."""
 
     def get(self) -> str:
-        """Return a token that has not expired; raise ``TokenError`` if there is none."""
+        """Return a token that has not expired; raise ``TokenError`` if there is none.
+
+        A valid token is returned at once, and replaced in the background when it is time.
+        """
         with self._lock:
-            now = self._now()
-            if self._token is None or now >= self._token.replaced_at:
-                try:
-                    self._token = self._fetched()
-                except TokenError as error:
-                    if self._token is None or now >= self._token.expires_at:
-                        raise
-                    log.warning(
-                        "%s; the last token is valid for %.0f s more", error, self._left_s()
-                    )
-            return self._token.value
+            token, now = self._token, self._now()
+            if token is not None and now < token.replaced_at:
+                return token.value
+            if self._fetch is None:
+                self._fetch = in_thread(self._replace)
+            fetch = self._fetch
+        if token is not None and now < token.expires_at:
+            return token.value
+        return fetch.result().value
+
+    def _replace(self) -> Token:
+        token = None
+        try:
+            token = self._fetched()
+        except Exception as error:
+            left_s = self._left_s()
+            if left_s > 0.0:  # else callers wait for the fetch, or the next one does
+                log.warning("%s; the last token is valid for %.0f s more", error, left_s)
+            raise
+        finally:
+            with self._lock:
+                self._token, self._fetch = token or self._token, None
+        return token
 
     def _left_s(self) -> float:
         return 0.0 if self._token is None else self._token.expires_at - self._now()
@@ -131,21 +151,42 @@ def _answer(kafka: KafkaSettings) -> bytes:
         secret = kafka.get_password()
     except ValueError as error:  # the file is gone
         raise TokenError(f"kafka.{error}") from None
-    request = _request(kafka, secret)
-    handlers = urllib.request.HTTPSHandler(context=kafka.token_tls_context()), _NoRedirects()
+    opener = urllib.request.build_opener(*handlers(kafka.token_tls_context()), _NoRedirects())
+    # in a thread: nothing else bounds the resolution of the name, and the addresses to try
+    answer = in_thread(lambda: _exchange(opener, _request(kafka, secret)))
     try:
-        with urllib.request.build_opener(*handlers).open(request, timeout=REQUEST_S) as answer:
-            return bytes(answer.read(MAX_BYTES))
-    except HTTPError as error:
-        with error:
-            raise _failure(kafka, error, secret) from None
+        status, body = answer.result(REQUEST_S)
     except (OSError, HTTPException) as error:
-        cause = error.reason if isinstance(error, URLError) else error
-        why = reason(cause) if isinstance(cause, OSError) else str(cause)
         raise TokenError(
-            f"the token endpoint {kafka.token_url} does not answer: {why or type(cause).__name__} "
+            f"the token endpoint {kafka.token_url} does not answer: {_cause(error)} "
             "(kafka.token_url; with https also kafka.token_ca_file)"
         ) from None
+    if status is not None:
+        raise _failure(kafka, status, body, secret)
+    return body
+
+
+def _exchange(
+    opener: urllib.request.OpenerDirector, request: urllib.request.Request
+) -> tuple[int | None, bytes]:
+    """Return the HTTP status of an error, None without one, and the body of the answer."""
+    try:
+        with opener.open(request, timeout=REQUEST_S) as answer:
+            return None, bytes(answer.read(MAX_BYTES))
+    except HTTPError as error:
+        with error:
+            try:
+                return error.code, error.read(MAX_BYTES)
+            except (OSError, HTTPException):
+                return error.code, b""
+
+
+def _cause(error: OSError | HTTPException) -> str:
+    cause = error.reason if isinstance(error, URLError) else error
+    if isinstance(cause, TimeoutError):
+        return "timed out"
+    why = reason(cause) if isinstance(cause, OSError) else str(cause)
+    return why or type(cause).__name__
 
 
 def _login(kafka: KafkaSettings, secret: str) -> str:
@@ -169,10 +210,8 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _failure(kafka: KafkaSettings, error: HTTPError, secret: str) -> TokenError:
-    status, words = error.code, _words(error)
-    for hidden in (secret, _login(kafka, secret)):
-        words = words.replace(hidden, "***")
+def _failure(kafka: KafkaSettings, status: int, body: bytes, secret: str) -> TokenError:
+    words = _words(body, (secret, _login(kafka, secret)))
     said = f"{words} (HTTP status {status})" if words else f"HTTP status {status}"
     if status >= 500 or status in PASSING:
         return TokenError(f"the token endpoint {kafka.token_url} fails: {said}")
@@ -187,15 +226,18 @@ def _failure(kafka: KafkaSettings, error: HTTPError, secret: str) -> TokenError:
     )
 
 
-def _words(error: HTTPError) -> str:
-    """Return the error that the endpoint names (RFC 6749, 5.2), in one line."""
+def _words(body: bytes, secrets: Sequence[str]) -> str:
+    """Return the error that the endpoint names (RFC 6749, 5.2), in one line without secrets."""
     try:
-        answer = orjson.loads(error.read(MAX_BYTES))
+        answer = orjson.loads(body)
         said = [answer.get("error"), answer.get("error_description")]
-    except (OSError, ValueError, AttributeError, HTTPException):
+    except (ValueError, AttributeError):
         return ""
     text = ": ".join(each for each in said if isinstance(each, str))
-    return " ".join(text.split())[:300]
+    text = " ".join(text.split())[:300]
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
 
 
 def _expiry(token: str) -> float:

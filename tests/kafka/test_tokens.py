@@ -74,7 +74,7 @@ def test_a_token_is_fetched_again_after_most_of_its_lifetime(endpoint: TokenEndp
     ]
     clock.ahead_s = 90.0
     own.get()
-    assert len(endpoint.asked) == 2
+    wait_until(lambda: len(endpoint.asked) == 2, 20.0)
 
 
 def test_a_valid_token_outlasts_an_endpoint_that_is_down(
@@ -86,10 +86,62 @@ def test_a_valid_token_outlasts_an_endpoint_that_is_down(
     endpoint.down = True
     clock.ahead_s = 90.0
     assert own.get() == token
-    assert "HTTP status 503; the last token is valid for" in caplog.text
+    wait_until(lambda: "HTTP status 503; the last token is valid for" in caplog.text, 20.0)
     clock.ahead_s = 110.0
     with pytest.raises(TokenError, match="HTTP status 503"):
         own.get()
+
+
+def test_an_endpoint_that_hangs_delays_nobody_with_a_valid_token(endpoint: TokenEndpoint) -> None:
+    clock = Clock()
+    own = Tokens(settings(endpoint).kafka, clock)
+    token = own.get()
+    clock.ahead_s = 90.0
+    endpoint.answers.clear()
+    assert [own.get() for _ in range(3)] == [token] * 3
+    wait_until(lambda: endpoint.received == 2, 20.0)
+    assert own.get() == token
+    assert endpoint.received == 2, "it is asked once for all, and has not answered"
+    endpoint.lifetime_s = 500.0
+    endpoint.answers.set()
+    wait_until(lambda: own.get() != token, 20.0)
+    assert len(endpoint.asked) == 2
+
+
+def test_a_token_that_expires_during_the_attempts_is_not_handed_out(
+    endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, expired = Clock(), threading.Event()
+    own = Tokens(settings(endpoint).kafka, clock)
+    own.get()
+    clock.ahead_s = 90.0
+    endpoint.down = True
+
+    def wait(_seconds: float) -> None:
+        clock.ahead_s = 110.0
+        expired.set()
+
+    monkeypatch.setattr(time, "sleep", wait)
+    own.get()
+    assert expired.wait(20.0)
+    with pytest.raises(TokenError, match="HTTP status 503"):
+        own.get()
+    assert "the last token is valid" not in caplog.text
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_an_answer_that_comes_byte_by_byte_is_not_awaited(
+    tls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_certificates(tmp_path / "tls")
+    monkeypatch.setattr(tokens, "REQUEST_S", 1.0)
+    certificate = tmp_path / "tls" / "broker.pem" if tls else None
+    trusted = {"token_ca_file": tmp_path / "tls" / "ca.pem"} if tls else {}
+    with TokenEndpoint("ada", SECRET, certificate=certificate) as endpoint:
+        endpoint.dripping = True
+        with pytest.raises(TokenError, match="does not answer: timed out"):
+            fetch_token(settings(endpoint, **trusted).kafka)
+        wait_until(lambda: endpoint.broken, 20.0, what=lambda: "the connection ends")
 
 
 def test_an_endpoint_that_fails_for_a_moment_is_asked_again(

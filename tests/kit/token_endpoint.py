@@ -21,7 +21,9 @@ def unsecured(claims: dict[str, Any]) -> str:
 class TokenEndpoint:
     """Issues tokens to one client by the client credentials grant; with a certificate over TLS.
 
-    ``lifetime_s`` is that of the tokens; ``down`` makes it answer 503, and ``answer`` with a body.
+    ``lifetime_s`` is that of the tokens; ``down`` makes it answer 503, ``answer`` with a body, and
+    ``error`` 400 with one. ``answers`` is cleared to hold answers back, and ``dripping`` sends them
+    byte by byte, in seconds.
     """
 
     def __init__(
@@ -34,6 +36,14 @@ class TokenEndpoint:
         self.lifetime_s = lifetime_s
         self.down = False
         self.answer: bytes | None = None
+        self.error: dict[str, str] | None = None
+        self.dripping = False
+        self.answers = threading.Event()
+        self.answers.set()
+        self.received = 0
+        """Number of requests, also of those that are held back."""
+        self.broken = 0
+        """Number of answers whose reader did not take all."""
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
         """The user agent and the form of each request that was answered with a token."""
         self._login = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
@@ -43,12 +53,25 @@ class TokenEndpoint:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 agent = self.headers["User-Agent"] or ""
+                endpoint.received += 1
+                endpoint.answers.wait()
                 status, answer = endpoint._respond(self.headers["Authorization"], agent, body)
                 self.send_response(status)
+                if endpoint.dripping:
+                    self._drip()
                 self.send_header("Content-Length", str(len(answer)))
                 self.send_header("Content-Type", "application/json")  # librdkafka insists on it
                 self.end_headers()
                 self.wfile.write(answer)
+
+            def _drip(self) -> None:
+                self.flush_headers()
+                try:
+                    for byte in b"X-Slow: " + b"x" * 100 + b"\r\n":
+                        self.wfile.write(bytes([byte]))
+                        time.sleep(0.05)
+                except OSError:
+                    endpoint.broken += 1
 
             def log_message(self, *_args: object) -> None:
                 pass
@@ -64,6 +87,8 @@ class TokenEndpoint:
     def _respond(self, login: str, agent: str, body: str) -> tuple[int, bytes]:
         if self.down:
             return 503, b""
+        if self.error is not None:
+            return 400, orjson.dumps(self.error)
         if login != f"Basic {self._login}":
             words = {"error": "invalid_client", "error_description": f"no {login}"}
             return 401, orjson.dumps(words)
@@ -84,5 +109,6 @@ class TokenEndpoint:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.answers.set()
         self._server.shutdown()
         self._server.server_close()
