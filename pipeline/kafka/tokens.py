@@ -234,10 +234,9 @@ def _words(body: bytes, secrets: Sequence[str]) -> str:
     except (ValueError, AttributeError):
         return ""
     text = ": ".join(each for each in said if isinstance(each, str))
-    text = " ".join(text.split())[:300]
-    for secret in secrets:
+    for secret in secrets:  # before the text is normalised and cut: afterwards it may not match
         text = text.replace(secret, "***")
-    return text
+    return " ".join(text.split())[:300]
 
 
 def _expiry(token: str) -> float:

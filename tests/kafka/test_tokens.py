@@ -177,6 +177,22 @@ def test_a_wrong_secret_is_refused_at_once_and_never_shown(endpoint: TokenEndpoi
 
 
 @pytest.mark.parametrize(
+    ("secret", "description"),
+    [
+        ("the-secret-of-ada", "x" * 274 + "the-secret-of-ada"),
+        ("the  secret", "no client has the  secret"),
+    ],
+)
+def test_no_part_of_the_secret_is_shown_however_the_error_is_shortened(
+    endpoint: TokenEndpoint, secret: str, description: str
+) -> None:
+    endpoint.error = {"error": "invalid_client", "error_description": description}
+    with pytest.raises(TokenRefusedError, match=r"\*\*\* \(HTTP status 400\)") as error:
+        fetch_token(settings(endpoint, password=secret).kafka)
+    assert "the" not in str(error.value).partition("invalid_client")[2].partition(" (HTTP")[0]
+
+
+@pytest.mark.parametrize(
     ("answer", "reason"),
     [
         (b"<html>", "it must be a JSON object"),
