@@ -5,15 +5,19 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from fluxplain.agents import make_stage
 from fluxplain.cli.supervisor import WorkerRefusedError
-from fluxplain.config import Config
-from fluxplain.config.replica import Replica
+from fluxplain.config import Config, ConfigError
+from fluxplain.config.replica import Replica, Role
+from fluxplain.kafka.checkpoints.adoption import Adoption
+from fluxplain.kafka.client import cluster
 from fluxplain.kafka.exits import EXIT_REFUSED
 from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.register import Register
@@ -238,6 +242,30 @@ def test_a_command_that_is_killed_can_be_run_again(
     [number] = registered(again.config).adopted
     parts = [(VALUES[:100], Life(), {}), (VALUES[100:], Life(cold_start=number), OTHER_BITS)]
     assert_same(published, reference_across(again.config, parts))
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("role", ["model", "explainer"])
+def test_a_state_that_was_saved_after_its_replay_is_not_adopted(
+    start: Start, upgraded: Callable[[str], dict[str, str]], role: Role
+) -> None:
+    with start() as pipeline:
+        pipeline.process(VALUES[:60])
+    upgraded("9.9.9")
+    with start(roles=()) as stopped:
+        checkpoint = stopped.config.checkpoint.model_copy(
+            update={"directory": stopped.checkpoints}
+        )
+        config = stopped.config.model_copy(update={"checkpoint": checkpoint})
+        before = registered(config)
+        adoption = Adoption(config, cluster(config), before)
+        proofs = [*adoption.proofs(partial(make_stage, config), 20, lambda each, *_: each)]
+    pipeline.send(VALUES[60:100])
+    with start(roles=("model", role)) as again:
+        again.wait_until(lambda: again.committed("model") == 100)
+    with pytest.raises(ConfigError, match=f"a worker has run since the replay of {role} "):
+        adoption.register([each for each in proofs if each.slot.role == role])
+    assert registered(config).versions == before.versions
 
 
 @pytest.mark.embedded

@@ -22,11 +22,12 @@ that were written before and not read yet.
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from confluent_kafka.admin import ClusterMetadata
 
 from fluxplain.config import Config, ConfigError
-from fluxplain.kafka.checkpoints.checkpoint import Slot
+from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
 from fluxplain.kafka.checkpoints.configured import fingerprint_of, identity_of, open_store
 from fluxplain.kafka.checkpoints.slot_replay import (
     MakeStage,
@@ -38,6 +39,7 @@ from fluxplain.kafka.checkpoints.slot_replay import (
 from fluxplain.kafka.embedded import is_embedded_cluster
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.registered import Registered, RegisteredError
+from fluxplain.kafka.ownership.writers import ANY
 from fluxplain.kafka.registry.codec import open_decoder
 from fluxplain.kafka.topics.describe import Described
 from fluxplain.kafka.topics.progress import GroupOffsets
@@ -82,22 +84,24 @@ class Adoption:
 
     def proofs(self, make_stage: MakeStage, messages: int, track: Track) -> Iterator[Proof]:
         """Replay each slot, and yield what that shows; see :meth:`SlotReplay.proof`."""
-        config, decoder = self.config, open_decoder(self.config)
-        identity = identity_of(config, self.metadata, self.registered)
-        former = self.registered.versions[self.registered.versions_number]
-        store = open_store(config, self.metadata, replace(identity, versions={**former}))
+        config, store, decoder = self.config, self._store(), open_decoder(self.config)
         replay = SlotReplay(config, self.registered, store, decoder, make_stage, messages, track)
         yield from map(replay.proof, self._inputs())
+
+    def _store(self) -> CheckpointStore:
+        """Return the store of the registered versions' checkpoints."""
+        identity = identity_of(self.config, self.metadata, self.registered)
+        former = self.registered.versions[self.registered.versions_number]
+        return open_store(self.config, self.metadata, replace(identity, versions={**former}))
 
     def _inputs(self) -> Iterator[SlotInput]:
         for replica in self.config.replicas():
             for name in self.config.inputs(replica.role):
+                topic = self.config.topic(name)
                 with closing(GroupOffsets(self.config, replica, name)) as group:
-                    starts, ends, committed = group.starts(), group.ends(), group.committed()
-                for partition, start in starts.items():
-                    slot = Slot.of(replica, self.config.topic(name), partition)
-                    log_range = range(start, ends[partition])
-                    yield SlotInput(replica, slot, log_range, committed[partition])
+                    for each in group.ends():
+                        measure = partial(_measured, group, each)
+                        yield SlotInput(replica, Slot.of(replica, topic, each), measure)
 
     def register(self, proofs: Sequence[Proof]) -> int:
         """Register the versions here, and return their number.
@@ -114,8 +118,32 @@ class Adoption:
         self.check_stopped()
         versions = identity_of(self.config, self.metadata).versions
         with closing(Register(self.config)) as register:
-            register.read()
+            self._check_unchanged(register.read(), proofs)
             return register.adopt(versions, None if are_same(proofs) else offsets)
+
+    def _check_unchanged(self, now: Registered, proofs: Sequence[Proof]) -> None:
+        """Raise ``ConfigError`` if states were saved, or workers were started, since the replays.
+
+        Raises ``RegisteredError`` if other settings or versions were registered.
+        """
+        before, store = self.registered, self._store()
+        if (now.number, now.versions_number) != (before.number, before.versions_number):
+            raise RegisteredError("other settings or versions were registered meanwhile")
+        for slot, end, *_ in proofs:
+            begin = now.begins.get(str(slot), ANY)
+            newest = store.load(slot, begin)
+            found = None if newest is None else newest.next_offset
+            if found != end or begin != before.begins.get(str(slot), ANY):
+                raise ConfigError(
+                    f"a worker has run since the replay of {slot}, so its state may be another "
+                    "one now. Stop all workers, and run this command again"
+                )
+
+
+def _measured(group: GroupOffsets, partition: int) -> tuple[range, int]:
+    """Return the log of a partition, and the offset that the group has committed, or 0."""
+    log_range = range(group.starts()[partition], group.ends()[partition])
+    return log_range, group.committed()[partition]
 
 
 def are_same(proofs: Sequence[Proof]) -> bool:

@@ -74,12 +74,14 @@ class Proof(NamedTuple):
 
 
 class SlotInput(NamedTuple):
-    """A slot with its replica, its log, and the offset that its group has committed, or 0."""
+    """A slot with its replica.
+
+    ``measure`` asks the broker for its log, and the offset that its group has committed, or 0.
+    """
 
     replica: Replica
     slot: Slot
-    log_range: range
-    committed: int
+    measure: Callable[[], tuple[range, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +108,14 @@ class SlotReplay:
         """
         slot = of.slot
         newest = self.store.load(slot, self.registered.begins.get(str(slot), ANY))
+        log_range, committed = of.measure()  # later: a log has grown if a worker still runs
         if newest is None:
-            doubt = f"{NOT_PROVEN}its state is gone" if of.committed else None
+            doubt = f"{NOT_PROVEN}its state is gone" if committed else None
             return Proof(slot, None, doubt=doubt)
         end = newest.next_offset
-        if end > of.log_range.stop:
-            raise ConfigError(shorter_log(slot, end, of.log_range.stop))
-        older = self._older(of, newest)
+        if end > log_range.stop:
+            raise ConfigError(shorter_log(slot, end, log_range.stop))
+        older = self._older(of, log_range.start, newest)
         if older is None:
             return Proof(slot, end, doubt=f"{NOT_PROVEN}there is no older state to start from")
         begin, replayed = older.next_offset, 0
@@ -132,25 +135,28 @@ class SlotReplay:
             return Proof(slot, end, replayed, f"{NOT_PROVEN}{few}")
         return Proof(slot, end, replayed)
 
-    def _older(self, of: SlotInput, newest: Checkpoint) -> Checkpoint | None:
-        """Return the state to start from: the newest that is old enough, else the oldest."""
+    def _older(self, of: SlotInput, begin: int, newest: Checkpoint) -> Checkpoint | None:
+        """Return the state to start from: the newest that is old enough, else the oldest.
+
+        ``begin`` is that of the log.
+        """
         chosen: Checkpoint | None = None
-        for each in self._usable(of, newest):
+        for each in self._usable(of.slot, begin, newest):
             chosen = each
             if newest.next_offset - each.next_offset >= self.messages:
                 return each
         is_short = newest.next_offset <= MOST_FROM_BEGINNING * self.messages
-        if is_short and of.log_range.start == 0 and newest.life.cold_start is None:
+        if is_short and begin == 0 and newest.life.cold_start is None:
             stage = self.make_stage(of.replica, *of.slot.tp)
             return self._injected(Checkpoint(0, stage, Life(newest.life.settings)))
         return chosen
 
-    def _usable(self, of: SlotInput, newest: Checkpoint) -> Iterator[Checkpoint]:
+    def _usable(self, slot: Slot, begin: int, newest: Checkpoint) -> Iterator[Checkpoint]:
         """Yield the older checkpoints of the same life whose messages are in the log."""
-        for candidate in self.store.candidates(of.slot):
+        for candidate in self.store.candidates(slot):
             with suppress(DamagedError, RefusedError):
                 each = candidate.open()
-                is_older = of.log_range.start <= each.next_offset < newest.next_offset
+                is_older = begin <= each.next_offset < newest.next_offset
                 if is_older and each.life == newest.life:
                     yield self._injected(each)
 

@@ -101,8 +101,11 @@ class Rig:
             lambda each, _slot, _total: each,
         )
         replica = replace(MODEL, role=self.slot.role)
-        log_range = range(begin, len(self.messages))
-        return replay.proof(SlotInput(replica, self.slot, log_range, committed))
+
+        def measure() -> tuple[range, int]:
+            return range(begin, len(self.messages)), committed
+
+        return replay.proof(SlotInput(replica, self.slot, measure))
 
 
 @pytest.fixture
@@ -141,6 +144,21 @@ def test_a_state_that_started_cold_is_not_rebuilt_from_the_logs_beginning(rig: R
 def test_a_long_log_is_not_read_from_its_beginning(rig: Rig) -> None:
     rig.save(58)
     assert rig.proof(messages=3).doubt == "not proven: only 2 messages can be replayed, of 3"
+
+
+def test_a_worker_that_runs_meanwhile_does_not_make_the_log_look_short(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages, load = rig.messages, rig.store.load
+    rig.messages = messages[:40]
+
+    def load_late(*args: Any) -> Checkpoint | None:
+        rig.messages = messages
+        rig.save(until=N)
+        return load(*args)
+
+    monkeypatch.setattr(rig.store, "load", load_late)
+    assert rig.proof() == Proof(rig.slot, N, N)
 
 
 def test_other_bits_are_found_and_placed(rig: Rig) -> None:
