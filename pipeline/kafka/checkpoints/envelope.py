@@ -219,7 +219,7 @@ class Envelope:
             raise OtherVersionsError(self._other_versions(header))
         for adopted in self._adopted_since(header).values():
             if adopted.get(str(slot)) != header.get("next_offset"):
-                raise RefusedError("a later one was adopted when the versions were replaced")
+                raise RefusedError("another one was adopted when the versions were replaced")
 
     def _other_versions(self, header: Mapping[str, Any]) -> str:
         """Return a message that names the versions that differ from a checkpoint's."""

@@ -310,7 +310,7 @@ def test_with_other_bits_only_the_adopted_state_resumes_and_in_a_new_life(make: 
 @pytest.mark.parametrize("slots", [{}, {str(SLOT): 11}, {"drift other-0": 10}])
 def test_with_other_bits_no_other_state_resumes(make: MakeStore, slots: dict[str, int]) -> None:
     save(make(OURS), 10)
-    with pytest.raises(CheckpointError, match="a later one was adopted"):
+    with pytest.raises(CheckpointError, match="another one was adopted"):
         make(Envelope(adopted(slots), KEY)).load(SLOT)
 
 
