@@ -253,9 +253,7 @@ def test_a_state_that_was_saved_after_its_replay_is_not_adopted(
         pipeline.process(VALUES[:60])
     upgraded("9.9.9")
     with start(roles=()) as stopped:
-        checkpoint = stopped.config.checkpoint.model_copy(
-            update={"directory": stopped.checkpoints}
-        )
+        checkpoint = stopped.config.checkpoint.model_copy(update={"directory": stopped.checkpoints})
         config = stopped.config.model_copy(update={"checkpoint": checkpoint})
         before = registered(config)
         adoption = Adoption(config, cluster(config), before)
@@ -309,6 +307,23 @@ def test_without_checkpoints_nothing_is_adopted_and_nothing_of_before_is_repeate
     assert int(notice["incarnation"]) > max(registered(config).adopted)
     assert "came from versions with other results" in notice["detail"]
     assert all(len(values) == 1 for values in again.published.values())
+
+
+def test_a_partition_that_was_empty_starts_as_in_a_new_pipeline(
+    start: Start, upgraded: Callable[[str], dict[str, str]]
+) -> None:
+    with start() as pipeline:
+        pipeline.process(VALUES[:60])
+    newer = {**upgraded("9.9.9"), **OTHER_BITS}
+    with start(roles=(), environment=newer) as stopped:
+        adopt(stopped)
+    with start(environment=newer) as again:
+        again.send(VALUES[:20], partition=1)
+        again.wait_until_idle()
+    assert not again.changes("cold-start")
+    stream = f"{again.config.topic('features')}-1"
+    found = [each for each in again.records("predictions") if each["stream"] == stream]
+    assert [(each["seq"], each["incarnation"]) for each in found] == [(n, "1") for n in range(20)]
 
 
 def test_nothing_is_adopted_where_it_must_not(

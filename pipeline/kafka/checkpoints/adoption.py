@@ -14,6 +14,8 @@ The workers do the rest. From the record on, they open checkpoints of the former
   no identity has the results of two versions. The model's worker publishes a notice of the kind
   ``upgrade`` and saves the state at once, in the order of the commit protocol. If it is killed
   before, the next start publishes the same notice again, under the same identity.
+- A slot without a state starts with its log, as in a new pipeline, if the former versions cannot
+  have published anything there. Otherwise the record names it, and it starts cold.
 
 The number of the settings stays: with a new one, readers would ignore messages between the roles
 that were written before and not read yet.
@@ -38,7 +40,7 @@ from fluxplain.kafka.checkpoints.slot_replay import (
 )
 from fluxplain.kafka.embedded import is_embedded_cluster
 from fluxplain.kafka.ownership.register import Register
-from fluxplain.kafka.ownership.registered import Registered, RegisteredError
+from fluxplain.kafka.ownership.registered import LOST, Registered, RegisteredError
 from fluxplain.kafka.ownership.writers import ANY
 from fluxplain.kafka.registry.codec import open_decoder
 from fluxplain.kafka.topics.describe import Described
@@ -110,7 +112,7 @@ class Adoption:
         ``RegisteredError`` if other settings or versions were registered.
         """
         offsets = {str(slot): end for slot, end, *_ in proofs if end is not None}
-        if not offsets:
+        if not {*offsets.values()} - {LOST}:
             raise ConfigError(
                 "there is no checkpoint, so there is nothing to keep. Run `fluxplain settings "
                 "replace`: workers then start from the log's beginning"
@@ -133,7 +135,9 @@ class Adoption:
             begin = now.begins.get(str(slot), ANY)
             newest = store.load(slot, begin)
             found = None if newest is None else newest.next_offset
-            if found != end or begin != before.begins.get(str(slot), ANY):
+            if found != (None if end == LOST else end) or begin != before.begins.get(
+                str(slot), ANY
+            ):
                 raise ConfigError(
                     f"a worker has run since the replay of {slot}, so its state may be another "
                     "one now. Stop all workers, and run this command again"

@@ -19,7 +19,7 @@ from fluxplain.kafka.exits import shorter_log
 from fluxplain.kafka.faust.peek import read_on
 from fluxplain.kafka.headers import foreign, incoming_message
 from fluxplain.kafka.ownership.lives import Life
-from fluxplain.kafka.ownership.registered import Registered
+from fluxplain.kafka.ownership.registered import LOST, Registered, place_of
 from fluxplain.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Writer
 from fluxplain.kafka.registry.codec import Decoder
 from fluxplain.kafka.timeouts import PEEK_S
@@ -53,7 +53,8 @@ class Proof(NamedTuple):
     slot
         The slot.
     next_offset
-        That of its newest checkpoint; None without one.
+        That of its newest checkpoint; None without one, but ``LOST`` if the former versions may
+        have published results.
     replayed
         Number of messages that were replayed.
     doubt
@@ -68,7 +69,7 @@ class Proof(NamedTuple):
     def __str__(self) -> str:
         if self.doubt is not None:
             return f"{self.slot}: {self.doubt}"
-        if self.next_offset is None:
+        if self.next_offset in {None, LOST}:
             return f"{self.slot}: no state"
         return f"{self.slot}: the same bits after {plural(self.replayed, 'message')}"
 
@@ -111,7 +112,9 @@ class SlotReplay:
         log_range, committed = of.measure()  # later: a log has grown if a worker still runs
         if newest is None:
             doubt = f"{NOT_PROVEN}its state is gone" if committed else None
-            return Proof(slot, None, doubt=doubt)
+            # a worker may have published, and died before its first checkpoint
+            is_lost = committed or (log_range.stop > 0 and self._has_begun(slot))
+            return Proof(slot, LOST if is_lost else None, doubt=doubt)
         end = newest.next_offset
         if end > log_range.stop:
             raise ConfigError(shorter_log(slot, end, log_range.stop))
@@ -134,6 +137,9 @@ class SlotReplay:
             few = f"only {plural(replayed, 'message')} can be replayed, of {self.messages:,}"
             return Proof(slot, end, replayed, f"{NOT_PROVEN}{few}")
         return Proof(slot, end, replayed)
+
+    def _has_begun(self, slot: Slot) -> bool:
+        return place_of(str(slot)) in map(place_of, self.registered.begins)
 
     def _older(self, of: SlotInput, begin: int, newest: Checkpoint) -> Checkpoint | None:
         """Return the state to start from: the newest that is old enough, else the oldest.

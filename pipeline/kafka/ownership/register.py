@@ -95,8 +95,9 @@ class Register:
     def adopt(self, versions: Mapping[str, str], adopted: Mapping[str, int] | None) -> int:
         """Register other versions under the same settings; return their number.
 
-        ``adopted`` has slot → next offset of the states that resume, if they do so in another life;
-        None if the bits are the same. Raises ``RegisteredError`` if another command was first.
+        ``adopted`` has slot → next offset of the states that resume, if they do so in another life,
+        and ``LOST`` for those that are gone; None if the bits are the same. Raises
+        ``RegisteredError`` if another command was first.
         """
         with self._lock:
             number, replaces = self._registered.number, self._registered.versions_number

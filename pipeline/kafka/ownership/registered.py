@@ -7,7 +7,8 @@ Six kinds of records:
   `fluxplain settings replace` registers new ones;
 - **versions**: other versions replace the registered ones, under the same settings and with the
   states of before (`fluxplain checkpoints adopt`). Unless they give the same bits, the record holds
-  the next offset of each slot's state, which resumes there in a new life: the record's number;
+  the next offset of each slot's state, which resumes there in a new life: the record's number. It
+  is ``LOST`` for a slot whose state is gone, which therefore starts cold;
 - **owner**: a worker claims a partition; the number is its epoch. Readers ignore a writer whose
   partition was claimed again later (:mod:`fluxplain.kafka.ownership.writers`);
 - **begin**: the checkpoint that an owner resumes from;
@@ -36,6 +37,9 @@ PROCESSOR = "processor"
 
 ADOPT = "fluxplain checkpoints adopt"
 """The command that replaces the registered versions and keeps the states."""
+
+LOST = -1
+"""The next offset of a state that is gone, while results of it may have been published."""
 
 Decision = Literal["taken", "withdrawn"]
 """Whether an announced model takes over or was withdrawn."""
@@ -121,7 +125,7 @@ class Registered:
 
     ``versions`` (number of the record → versions by package) are those registered under the current
     settings. ``adopted`` has, for those with other bits than before, slot → next offset of the
-    state that resumes.
+    state that resumes, or ``LOST``.
     """
 
     number: int = 0
@@ -193,6 +197,11 @@ class Registered:
                     self.cold_starts[place] = number
                     self.lives.add(number)
 
+    def has_former_bits(self, place: str) -> bool:
+        """Return whether a place may have published results of versions with other bits."""
+        slots = (slot for each in self.adopted.values() for slot in each)
+        return place in map(place_of, slots)
+
     def changes_at(self, number: int) -> str:
         """Describe what other versions, which these settings have, changed."""
         before = max(each for each in self.versions if each < number)
@@ -219,6 +228,18 @@ class Registered:
         # a former owner's record may be late, and no owner begins before its claim
         if self.begins.get(slot, ANY).epoch <= begin.epoch <= self.epochs.get(slot, 0):
             self.begins[slot] = begin
+
+
+def place_of(slot: str) -> str:
+    """Return role and stream of a slot: shards share them, and their number may change.
+
+    Examples
+    --------
+    >>> place_of("model-0of2 fluxplain.features-0")
+    'model fluxplain.features-0'
+    """
+    owner, _, stream = slot.partition(" ")
+    return f"{owner.partition('-')[0]} {stream}"
 
 
 def _whole(value: Any) -> int:

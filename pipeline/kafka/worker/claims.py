@@ -11,7 +11,7 @@ from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.exits import fail, refuse, replaced_settings, shorter_log
 from fluxplain.kafka.headers import foreign
 from fluxplain.kafka.ownership.lives import Life
-from fluxplain.kafka.ownership.registered import Registered
+from fluxplain.kafka.ownership.registered import Registered, place_of
 from fluxplain.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Begin, Writer
 from fluxplain.kafka.worker.budget import StreamBudget
 from fluxplain.kafka.worker.context import Context
@@ -19,7 +19,6 @@ from fluxplain.kafka.worker.gaps import Gaps
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.kafka.worker.register_answers import RegisterAnswers, is_claimed
 from fluxplain.models.model_store import ModelFolder
-from fluxplain.schemas import stream_name
 from fluxplain.stages import Message
 from fluxplain.stages.active_model import HasActiveModel
 from fluxplain.stages.streams import ChecksIncarnations
@@ -146,7 +145,7 @@ class Claims:
         allowed = self._registered.begins.get(str(slot), ANY)
         checkpoint = await asyncio.to_thread(self.context.store.load, slot, allowed)
         # former versions have read the log from its beginning, and published other bits
-        is_repeated = bool(self._registered.adopted) and log_range.stop > 0
+        is_repeated = self._registered.has_former_bits(place_of(str(slot)))
         if checkpoint is not None or (log_range.start == 0 and not is_repeated):
             return checkpoint, None
         return None, await self._cold_start(slot, log_range.start)
@@ -154,7 +153,7 @@ class Claims:
     async def _cold_start(self, slot: Slot, offset: int) -> int | None:
         """Return the number of the cold start at an offset; None after another rebalance."""
         # not the slot: all shards that begin here have the same state, and share the number
-        place = f"{slot.role} {stream_name(slot.topic, slot.partition)}"
+        place = place_of(str(slot))
         context, number = self.context, self.context.assignment.number
         numbers = context.registered, context.versions
         register = partial(context.register.cold_start, place, offset, *numbers)

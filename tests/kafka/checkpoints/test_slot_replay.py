@@ -16,8 +16,8 @@ from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
 from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.checkpoints.slot_replay import Proof, SlotInput, SlotReplay
 from fluxplain.kafka.ownership.lives import Life
-from fluxplain.kafka.ownership.registered import Registered
-from fluxplain.kafka.ownership.writers import WRITER, Fence, Writer
+from fluxplain.kafka.ownership.registered import LOST, Registered
+from fluxplain.kafka.ownership.writers import WRITER, Begin, Fence, Writer
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import Evaluation
 from fluxplain.stages import ExplainerStage, Message, ModelStage, Stage, process
@@ -120,6 +120,19 @@ def test_it_begins_at_the_newest_checkpoint_that_is_old_enough(
     rig.save(10, 35, 50)
     begin = 0 if messages == 55 else 1
     assert rig.proof(messages, begin=begin) == Proof(rig.slot, N, replayed)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("begin", [0, N])
+def test_a_worker_without_a_checkpoint_may_have_published(
+    rig: Rig, begun: bool, begin: int
+) -> None:
+    """It may have died before its first one; it had another number of shards then."""
+    if begun:
+        rig.registered.begins["model-0of2 fluxplain.features-0"] = Begin(2, -1)
+    assert rig.proof(begin=begin) == Proof(rig.slot, LOST if begun else None)
+    rig.messages = []
+    assert rig.proof() == Proof(rig.slot, None)
 
 
 def test_too_few_messages_prove_nothing(rig: Rig) -> None:

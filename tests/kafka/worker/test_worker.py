@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
@@ -74,11 +75,25 @@ class Claims:
     def is_life(self, number: int) -> bool:
         return number <= self.number
 
-    def is_upgrade(self, _number: int) -> bool:
+    def continues(self, _number: int, _before: int, _place: str) -> bool:
         return False
 
     def read(self, number: int | None = None) -> Registered:
         return Registered(number=1, epochs=dict(self.epochs), versions={1: {}})
+
+
+class Adopted(Claims):
+    """A register in which number 30 is that of other versions, with the slots of former states."""
+
+    def __init__(self, slots: dict[str, int]) -> None:
+        super().__init__()
+        self.slots = slots
+
+    def read(self, number: int | None = None) -> Registered:
+        return replace(super().read(number), adopted={30: self.slots})
+
+    def cold_start(self, _place: str, _offset: int, _settings: int, _versions: int) -> int:
+        return 40
 
 
 class Rig:
@@ -90,13 +105,14 @@ class Rig:
         stage: Stage,
         checkpoint: Checkpoint | None = None,
         config: Config = CONFIG,
+        register: Claims | None = None,
     ) -> None:
         self.recorder = Recorder()
         metrics = WorkerMetrics(config, replica)
         producer = cast(RecordProducer, self.recorder)
         self.outbox = Outbox(config, producer, 4, metrics.published.observe)
         driver = FaustDriver(faust.App(f"test-worker-{replica}"))
-        store, register = cast(Any, OneCheckpoint(checkpoint)), cast(Any, Claims())
+        store, register = cast(Any, OneCheckpoint(checkpoint)), cast(Any, register or Claims())
         context = Context(config, replica, driver, store, self.outbox, register, 1, 1, metrics)
         self.worker = RoleWorker(context, lambda _topic, _partition: stage)
 
@@ -155,6 +171,27 @@ class SlowStage:
         self.taken.append(message.offset)
         time.sleep(2 * REST_S)
         return []
+
+
+@pytest.mark.parametrize(
+    ("slots", "incarnation"),
+    [
+        ({str(Slot("model", *TP_0)): -1}, "40"),
+        ({str(Slot("model", *TP_0)): 60}, "40"),
+        ({"model-1of2 fluxplain.features-0": 60}, "40"),
+        ({"model fluxplain.features-1": 60, "join fluxplain.features-0": 60}, "1"),
+    ],
+)
+@pytest.mark.parametrize("end", [0, 9])
+def test_without_a_checkpoint_it_starts_cold_only_where_former_versions_published(
+    slots: dict[str, int], incarnation: str, end: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The end of the log does not matter: a worker that dies starts again in the same life."""
+    rig = Rig(Replica("model"), ModelStage(CONFIG, str(TP_0)), register=Adopted(slots))
+    rig.start(end=end)
+    [partition] = rig.worker.context.assignment
+    assert partition.life.incarnation == incarnation
+    assert ("starts cold" in caplog.text) == (incarnation == "40")
 
 
 def test_a_shutdown_waits_for_one_message_of_a_delivery_only() -> None:
