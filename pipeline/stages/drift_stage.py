@@ -29,7 +29,7 @@ from fluxplain.schemas import (
 from fluxplain.schemas.change import Curve, Signal
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, are_moderate
-from fluxplain.schemas.record import MAX_RECORD_BYTES, Value
+from fluxplain.schemas.record import MAX_RECORD_BYTES, Value, incarnation_key
 from fluxplain.stages.chain import Chain, Gap, Sight
 from fluxplain.stages.limits import check_contrasts, check_length, check_order
 from fluxplain.stages.stage import Message
@@ -101,7 +101,7 @@ class DriftStage(KeyedStage[Explanation]):
         if e.alpha != self._alphas[0]:
             return []
         stream = self._stream(e)
-        if stream is None or stream.is_over(e, self.continues):
+        if stream is None or stream.is_over(e, self._continues):
             return []
         records = self._watched(stream, message, e)
         changes = stream.incidents.advance(e.feature, e.seq)
@@ -130,13 +130,28 @@ class DriftStage(KeyedStage[Explanation]):
             if len(lives) == LIVES and number < min(lives):
                 return None
             earlier = max((each for each in lives if each < number), default=None)
-            if earlier is not None and self.continues(str(number), str(earlier)):
+            if earlier is not None and self.continues_model(
+                e.stream, e.incarnation, str(earlier)
+            ):
                 lives[number] = lives[earlier]
             else:
                 lives[number] = self._new_stream()
             if len(lives) > LIVES:
                 del lives[min(lives)]
         return lives[number]
+
+    def _continues(self, stream: str, incarnation: Incarnation, before: Incarnation) -> bool:
+        """Return whether explanations have the states of ``before``, with other versions.
+
+        The partition that their explainer read is not known here, so a cold start of any explainer
+        in between counts.
+        """
+        now, then = incarnation_key(incarnation)[-1], incarnation_key(before)[-1]
+        return (
+            self.lives is not None
+            and self.continues_model(stream, incarnation, before)
+            and self.lives.continues(now, then, "explainer")
+        )
 
     def _new_stream(self) -> "_Stream":
         window, least = self._drift.incident_window, self._drift.min_effect
@@ -233,7 +248,7 @@ class _Stream:
     curves: dict[str, CurveHistory] = field(default_factory=dict)
 
     def is_over(
-        self, e: Explanation, continues: Callable[[Incarnation, Incarnation], bool]
+        self, e: Explanation, continues: Callable[[str, Incarnation, Incarnation], bool]
     ) -> bool:
         """Return whether a newer incarnation has begun; begin the explanation's if it is new.
 
@@ -244,7 +259,7 @@ class _Stream:
             return True
         if newest != e.incarnation:
             self.incarnations[e.feature] = e.incarnation
-            if continues(e.incarnation, newest):
+            if continues(e.stream, e.incarnation, newest):
                 return False
             self.curves.pop(e.feature, None)
             for key in [key for key in self.states if key[0] == e.feature]:

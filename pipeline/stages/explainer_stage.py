@@ -158,8 +158,8 @@ class ExplainerStage(KeyedStage[Evaluation]):
 
     def _resumes(self, state: FeatureState, run: Evaluation) -> bool:
         """Return whether a run is the first of the same model state with other versions."""
-        return is_newer(run.incarnation, than=state.incarnation) and self.continues(
-            run.incarnation, state.incarnation
+        return is_newer(run.incarnation, than=state.incarnation) and self.continues_model(
+            run.stream, run.incarnation, state.incarnation
         )
 
     def _late(

@@ -28,8 +28,11 @@ class Lives(Protocol):
         """Return whether a number is registered."""
         ...
 
-    def is_upgrade(self, number: int) -> bool:
-        """Return whether a state with this number continues the one before, with other versions."""
+    def continues(self, number: int, before: int, place: str) -> bool:
+        """Return whether a state of a place (role and stream, or role) is that of ``before``.
+
+        It then has other versions, and did not start cold since.
+        """
         ...
 
 
@@ -78,13 +81,13 @@ class KeyedStage(ChecksIncarnations, ABC, Generic[R]):
         self.check(record)
         return record
 
-    def continues(self, incarnation: Incarnation, before: Incarnation) -> bool:
-        """Return whether a newer incarnation is the same state as before, with other versions.
+    def continues_model(self, stream: str, incarnation: Incarnation, before: Incarnation) -> bool:
+        """Return whether a newer incarnation has the model of ``before``, with other versions.
 
         It must have been accepted.
         """
-        added = {*incarnation_key(incarnation)} - {*incarnation_key(before)}
-        return self.lives is not None and all(map(self.lives.is_upgrade, added))
+        now, then = incarnation_key(incarnation)[0], incarnation_key(before)[0]
+        return self.lives is not None and self.lives.continues(now, then, f"model {stream}")
 
     @abstractmethod
     def check(self, record: R) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from river.drift import ADWIN
 
 from fluxplain.config import Config
 from fluxplain.kafka.ownership.lives import Life
+from fluxplain.kafka.ownership.registered import Registered
 from fluxplain.schemas import Change, Explanation, Record
 from fluxplain.schemas.methods import Method
 from fluxplain.stages import DriftStage
@@ -349,35 +351,63 @@ def test_explanations_of_the_models_state_before_may_come_between_those_of_the_n
     assert sorted(c.id for c in mixed) == sorted(c.id for c in apart)
 
 
-class Upgraded:
-    """A register in which number 9 is that of other versions."""
-
-    def is_life(self, _number: int) -> bool:
-        return True
-
-    def is_upgrade(self, number: int) -> bool:
-        return number == 9
+def registered(cold_starts: Mapping[int, str] | None = None) -> Registered:
+    """Return a register in which number 9 is that of other versions."""
+    lives = {1, 9, 10, *(cold_starts or {})}
+    return Registered(number=1, lives=lives, places={**(cold_starts or {})}, adopted={9: {}})
 
 
-def across_versions(before: str, after: str) -> tuple[list[Change], list[Record]]:
+def across_versions(
+    before: str, after: str, cold_starts: Mapping[int, str] | None = None
+) -> tuple[list[Change], list[Record]]:
     """Return the changes, and all records, if explanations get another incarnation at 150."""
     records = [
         replace(e, incarnation=before if e.seq < 150 else after) for e in explanations(increments())
     ]
     stage = DriftStage(config_of())
-    stage.lives = Upgraded()
+    stage.lives = registered(cold_starts)
     published = kit.run(stage, kit.passed_on(records))
     return kit.of_kind(published, Change), published
 
 
+MODEL, EXPLAINER = f"model {kit.STREAM}", "explainer fluxplain.evaluations-0"
+
+
 @pytest.mark.parametrize(
-    ("before", "after"), [("1", "9"), ("1", "1/9"), ("1/9", "9"), ("1/7", "1/9"), ("4", "9")]
+    ("before", "after", "cold_starts"),
+    [
+        ("1", "9", {}),
+        ("1", "1/9", {}),
+        ("1/9", "9", {}),
+        ("1/7", "1/9", {7: EXPLAINER}),
+        ("1/7", "9", {7: EXPLAINER}),
+        ("4", "9", {4: MODEL}),
+        ("1", "9", {4: f"{MODEL}0", 5: "join fluxplain.labels-0"}),
+    ],
 )
-def test_other_versions_of_the_same_state_keep_the_detectors(before: str, after: str) -> None:
+def test_other_versions_of_the_same_state_keep_the_detectors(
+    before: str, after: str, cold_starts: Mapping[int, str]
+) -> None:
     whole = changes(explanations(increments()))
-    found, _ = across_versions(before, after)
+    found, _ = across_versions(before, after, cold_starts)
     assert [(c.kind, c.seq, c.status) for c in found] == [(c.kind, c.seq, c.status) for c in whole]
     assert {c.incarnation for c in found} == {after}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cold_starts"),
+    [
+        ("1", "9", {7: MODEL}),
+        ("1/9", "9", {7: MODEL}),
+        ("1", "9", {7: EXPLAINER}),
+        ("1", "1/9", {7: EXPLAINER}),
+    ],
+)
+def test_other_versions_of_a_state_that_started_cold_since_keep_none(
+    before: str, after: str, cold_starts: Mapping[int, str]
+) -> None:
+    found, _ = across_versions(before, after, cold_starts)
+    assert found[0].kind == "gap"
 
 
 @pytest.mark.parametrize("after", ["10", "1/10", "9/10"])
@@ -395,5 +425,5 @@ def test_late_explanations_of_former_versions_are_ignored() -> None:
         *(replace(e, incarnation="9") for e in records[150:]),
     ]
     stage = DriftStage(config_of())
-    stage.lives = Upgraded()
+    stage.lives = registered()
     assert not kit.run(stage, kit.passed_on(mixed))

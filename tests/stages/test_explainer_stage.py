@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fluxplain.explain.losses import squared_error
 from fluxplain.explain.smoothing import ExponentialMeans
+from fluxplain.kafka.ownership.registered import Registered
 from fluxplain.schemas import (
     BadRecordError,
     Change,
@@ -282,20 +283,18 @@ def test_the_curve_of_more_than_two_classes_is_published_with_its_classes() -> N
     assert e.grid == each.points["ipdp"][0]
 
 
-class Upgraded:
-    """A register in which number 9 is that of other versions."""
-
-    def is_life(self, _number: int) -> bool:
-        return True
-
-    def is_upgrade(self, number: int) -> bool:
-        return number == 9
+REGISTERED = Registered(
+    lives={1, 4, 9, 10}, places={4: "explainer fluxplain.evaluations-1"}, adopted={9: {}}
+)
+"""A register in which number 9 is that of other versions."""
 
 
-def across_versions(after: str) -> tuple[list[Explanation], list[Record]]:
+def across_versions(
+    after: str, lives: Registered = REGISTERED
+) -> tuple[list[Explanation], list[Record]]:
     """Return the explanations, and all records, if evaluations get another incarnation at 30."""
     stage = ExplainerStage(CONFIG)
-    stage.lives = Upgraded()
+    stage.lives = lives
     runs = [run if run.seqs[0] < 30 else replace(run, incarnation=after) for run in A]
     records = kit.run(stage, kit.passed_on(runs))
     return kit.of_kind(records, Explanation), records
@@ -309,8 +308,12 @@ def test_other_versions_of_the_same_model_keep_the_estimates() -> None:
     assert len(found) == len(records), "there is no gap"
 
 
-def test_another_model_keeps_no_estimates() -> None:
-    found, records = across_versions("10")
+STARTED_COLD = replace(REGISTERED, places={4: f"model {kit.STREAM}"})
+
+
+@pytest.mark.parametrize(("after", "lives"), [("10", REGISTERED), ("9", STARTED_COLD)])
+def test_another_model_keeps_no_estimates(after: str, lives: Registered) -> None:
+    found, records = across_versions(after, lives)
     whole = kit.of_kind(explained(A), Explanation)
     assert [replace(e, incarnation="1") for e in found] != whole
     assert kit.of_kind(records, Change)[0].kind == "gap"

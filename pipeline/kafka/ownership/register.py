@@ -66,9 +66,9 @@ class Register:
                 thread.submit(self.read, number).result()
         return self._registered.is_life(number)
 
-    def is_upgrade(self, number: int) -> bool:
-        """Return whether a number is that of other versions; ask :meth:`is_life` first."""
-        return self._registered.is_upgrade(number)
+    def continues(self, number: int, before: int, place: str) -> bool:
+        """See :meth:`Registered.continues`; ask :meth:`is_life` first."""
+        return self._registered.continues(number, before, place)
 
     def enter(self, here: Fingerprint) -> int:
         """Register these settings if there are none; return the number of the registered ones.

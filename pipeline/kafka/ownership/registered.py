@@ -121,7 +121,8 @@ class Registered:
     ``number`` is the registered settings' number, 0 without any. ``epochs`` and ``begins`` map a
     slot, as text, to its newest owner's epoch and begin. ``cold_starts`` (place, offset → number)
     and ``decisions`` (stream and seq of an announcement → decision) are those of the current
-    settings. ``lives`` are the numbers in incarnations.
+    settings. ``lives`` are the numbers in incarnations, and ``places`` has the place of each one
+    that is a cold start's.
 
     ``versions`` (number of the record → versions by package) are those registered under the current
     settings. ``adopted`` has, for those with other bits than before, slot → next offset of the
@@ -135,6 +136,7 @@ class Registered:
     cold_starts: dict[tuple[str, int], int] = field(default_factory=dict)
     decisions: dict[tuple[str, int], Decision] = field(default_factory=dict)
     lives: set[int] = field(default_factory=set)
+    places: dict[int, str] = field(default_factory=dict)
     versions: dict[int, Mapping[str, str]] = field(default_factory=dict)
     adopted: dict[int, Mapping[str, int]] = field(default_factory=dict)
 
@@ -152,12 +154,18 @@ class Registered:
         """Return whether a number in an incarnation is registered."""
         return number in self.lives
 
-    def is_upgrade(self, number: int) -> bool:
-        """Return whether a number in an incarnation is that of other versions.
+    def continues(self, number: int, before: int, place: str) -> bool:
+        """Return whether a state's life is that of ``before``, with other versions.
 
-        A state that resumed with them continues the one of before.
+        ``place`` is a role and its stream; a role alone stands for all its streams. Cold starts in
+        other places do not matter.
         """
-        return number in self.adopted
+        # a copy: another thread may read the register meanwhile
+        since = [each for each in tuple(self.lives) if before < each <= number]
+        begun = (each for each in since if each not in self.adopted)
+        places = (self.places.get(each, place) for each in begun)
+        is_begun = any(place in {each, each.partition(" ")[0]} for each in places)
+        return number == before or (number in self.adopted and not is_begun)
 
     def knows(self, writer: Writer) -> bool:
         """Return whether a writer has claimed its slot."""
@@ -195,6 +203,7 @@ class Registered:
                     return  # by a worker that does not know yet that its versions were replaced
                 if not self.has_cold_start(*place):
                     self.cold_starts[place] = number
+                    self.places[number] = place[0]
                     self.lives.add(number)
 
     def has_former_bits(self, place: str) -> bool:

@@ -117,6 +117,30 @@ def test_a_cold_start_of_former_versions_is_another_one_if_the_bits_differ() -> 
     assert other.lives == {1, 2, 3, 5}
 
 
+def test_other_versions_continue_a_state_that_did_not_start_cold_in_between() -> None:
+    def cold(number: int, place: str, **more: int) -> dict[str, Any]:
+        return {"kind": "cold-start", "place": place, "offset": number, "settings": 1, **more}
+
+    place = "model features-0"
+    found = registered(settings(0), cold(2, place), cold(3, "model features-1"), versions(1, {}))
+    assert found.continues(4, 4, place)
+    assert found.continues(4, 2, place)
+    assert not found.continues(4, 1, place)
+    assert not found.continues(4, 1, "model"), "a role stands for all its streams"
+    assert found.continues(4, 1, "explainer")
+    assert not found.continues(2, 1, place)
+    assert not found.continues(3, 2, place), "a cold start has no other versions"
+
+
+def test_places_with_former_results_are_known_whatever_the_shards() -> None:
+    found = registered(settings(0), versions(1, {"model-0of2 f-0": 60, "drift e-1": -1}))
+    assert found.has_former_bits("model f-0")
+    assert found.has_former_bits("drift e-1")
+    assert not found.has_former_bits("model f-1")
+    assert not found.has_former_bits("drift f-0")
+    assert not registered(settings(0), versions(1)).has_former_bits("model f-0")
+
+
 def test_of_two_adoptions_at_the_same_time_one_fails() -> None:
     with EmbeddedBroker() as broker:
         config = linear_config().on_broker(broker.bootstrap_servers)
