@@ -90,8 +90,9 @@ def checkpoints_adopt(
     Each role replays its newest messages and compares. If all states are the same, bit for bit, the
     workers resume as if nothing had changed. Otherwise, or if too few messages can be replayed, the
     state is kept as well, but records that follow carry another `incarnation`, and a notice on
-    `changes` names the versions. Nothing is written before you confirm; an interrupted command can
-    be run again.
+    `changes` names the versions. Earlier checkpoints of the model can then no longer be
+    exported or rolled back to. Nothing is written before you confirm; a command that was
+    interrupted before that can be run again.
     """
     from fluxplain.kafka.checkpoints.adoption import Adoption, are_same  # noqa: PLC0415  slow
 

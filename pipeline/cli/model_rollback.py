@@ -42,8 +42,9 @@ def checkpoints(
 
     A checkpoint's name is its offset: it holds the model before the message there. The loss is the
     mean of the 500 labelled observations before, so it shows which model was still good. The store
-    `"directory"` keeps the newest two and `checkpoint.history` older ones. Run this where a worker
-    would run.
+    `"directory"` keeps the newest two and `checkpoint.history` older ones. After an upgrade to
+    versions that may give other bits (`fluxplain checkpoints adopt`), earlier ones cannot be
+    used. Run this where a worker would run.
     """
     settings = resolve(cli.load(config))
     slot = model_slot(settings, _only(settings, partition))

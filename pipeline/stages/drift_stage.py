@@ -130,9 +130,7 @@ class DriftStage(KeyedStage[Explanation]):
             if len(lives) == LIVES and number < min(lives):
                 return None
             earlier = max((each for each in lives if each < number), default=None)
-            if earlier is not None and self.continues_model(
-                e.stream, e.incarnation, str(earlier)
-            ):
+            if earlier is not None and self.continues_model(e.stream, e.incarnation, str(earlier)):
                 lives[number] = lives[earlier]
             else:
                 lives[number] = self._new_stream()

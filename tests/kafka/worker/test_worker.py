@@ -105,14 +105,14 @@ class Rig:
         stage: Stage,
         checkpoint: Checkpoint | None = None,
         config: Config = CONFIG,
-        register: Claims | None = None,
+        claims: Claims | None = None,
     ) -> None:
         self.recorder = Recorder()
         metrics = WorkerMetrics(config, replica)
         producer = cast(RecordProducer, self.recorder)
         self.outbox = Outbox(config, producer, 4, metrics.published.observe)
         driver = FaustDriver(faust.App(f"test-worker-{replica}"))
-        store, register = cast(Any, OneCheckpoint(checkpoint)), cast(Any, register or Claims())
+        store, register = cast(Any, OneCheckpoint(checkpoint)), cast(Any, claims or Claims())
         context = Context(config, replica, driver, store, self.outbox, register, 1, 1, metrics)
         self.worker = RoleWorker(context, lambda _topic, _partition: stage)
 
@@ -187,7 +187,7 @@ def test_without_a_checkpoint_it_starts_cold_only_where_former_versions_publishe
     slots: dict[str, int], incarnation: str, end: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The end of the log does not matter: a worker that dies starts again in the same life."""
-    rig = Rig(Replica("model"), ModelStage(CONFIG, str(TP_0)), register=Adopted(slots))
+    rig = Rig(Replica("model"), ModelStage(CONFIG, str(TP_0)), claims=Adopted(slots))
     rig.start(end=end)
     [partition] = rig.worker.context.assignment
     assert partition.life.incarnation == incarnation
