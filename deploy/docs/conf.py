@@ -36,6 +36,7 @@ NAVIGATION = {
     "Develop": ["../../CONTRIBUTING", "architecture", "../../CHANGELOG"],
     "Measurements": [
         "case-study",
+        "../../tests/measure/alerts/results/README",
         "../../tests/measure/behind/results/README",
         "../../tests/measure/benchmarks/results/README",
         "../../tests/measure/coverage/results/README",
