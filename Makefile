@@ -64,7 +64,7 @@ screenshot: $(STAMP) browser  ## take the README's picture of the dashboard, fro
 
 test-kafka: $(STAMP)  ## run the behaviour suite on a real Kafka
 	$(BIN)/python -m deploy.kafka run -- \
-		$(BIN)/python -m pytest -n 4 --dist worksteal --durations 40 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py tests/deploy/test_postgresql.py
+		$(BIN)/python -m pytest -n 5 --dist worksteal --durations 40 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py tests/deploy/test_postgresql.py
 
 chaos-short: $(STAMP)  ## a chaos run of two minutes, with fewer faults
 	$(BIN)/python -m tests.measure.chaos --records 2500 --rate 50 --most-delay 200 --kills 3 --broker-kills 1 --rebalances 1 --pauses 0 --outages 1 --outage-most 20 --frozen 0 --all-kills 0 --partitions 0 --poisons 0 --bombs 0 --foreign 1
