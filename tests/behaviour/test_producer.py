@@ -16,6 +16,7 @@ from deploy.kafka import Cluster
 from fluxplain.config import Config, load_config
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.producer import DeliveryError, OversizeError, RecordProducer
+from fluxplain.kafka.topics.create import _wait_until_known
 from fluxplain.kafka.topics.topic_reader import TopicReader
 from tests.kit.kafka_topics import set_topic
 
@@ -40,6 +41,7 @@ def make_topic(config: Config, name: str, partitions: int, **settings: str) -> N
     )
     for future in client.create_topics([topic]).values():
         future.result(timeout=90)  # a broker that died may be taken for the controller
+    _wait_until_known(config, [topic.topic])  # one that lags answers that it has no partitions
 
 
 def read(config: Config, name: str) -> dict[int, list[int]]:
