@@ -118,9 +118,10 @@ class Committer:
         The offsets can wait for the next commit, or the next owner's: workers resume from the
         checkpoints.
         """
+        owned = await self._owned(prepared)
         # 2. the state is safe
         begin = time.monotonic()
-        saved = [each for each in await self._owned(prepared) if await self._save(each)]
+        saved = [each for each in owned if await self._save(each)]
         self.is_saving = False
         taken = sum(each.snapshot.seconds for each in saved if each.snapshot)
         self.interval_s = interval_after(

@@ -15,6 +15,7 @@ from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.merge import Merge
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.schemas import Change
+from fluxplain.schemas.change import NoticeKind
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -99,9 +100,7 @@ class Gaps:
             f"the role {self.context.replica.role} starts cold at offset {earliest} of {tp}: there "
             f"is no checkpoint, and {lost}"
         )
-        log.warning(detail)
-        notice = Change.notice(kind="cold-start", stream=str(tp), seq=earliest, detail=detail)
-        self._publish(notice, tp, life)
+        self._warn("cold-start", tp, earliest, life, detail)
 
     def publish_upgrade(self, tp: TopicPartition, offset: int, life: Life, changed: str) -> None:
         """Publish that a model resumes with versions that do not give the same bits."""
@@ -109,9 +108,13 @@ class Gaps:
             f"versions changed: {changed}. The model keeps what it learned and resumes at offset "
             f"{offset} of {tp}; its results may differ slightly from those of the former versions"
         )
+        self._warn("upgrade", tp, offset, life, detail)
+
+    def _warn(
+        self, kind: NoticeKind, tp: TopicPartition, seq: int, life: Life, detail: str
+    ) -> None:
         log.warning(detail)
-        notice = Change.notice(kind="upgrade", stream=str(tp), seq=offset, detail=detail)
-        self._publish(notice, tp, life)
+        self._publish(Change.notice(kind=kind, stream=str(tp), seq=seq, detail=detail), tp, life)
 
     def _publish(self, notice: Change, tp: TopicPartition, life: Life) -> None:
         record = life.of(notice, self.context.replica.role)
